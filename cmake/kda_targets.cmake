@@ -1,0 +1,31 @@
+include(GoogleTest)
+
+# Flags of every target here; nothing is set globally, nothing leaks to a consumer.
+add_library(kda_flags INTERFACE)
+target_compile_options(
+  kda_flags
+  INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror
+    -ffp-contract=off>)
+
+# kda_library(name HEADERS ... SOURCES ... DEPENDS ...) -> target kda::name.
+# HEADERS are also compiled alone by the target all_verify_interface_header_sets.
+function(kda_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  add_library(kda_${name} STATIC ${ARG_SOURCES})
+  add_library(kda::${name} ALIAS kda_${name})
+  target_sources(kda_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+                                    FILES ${ARG_HEADERS})
+  target_compile_features(kda_${name} PUBLIC cxx_std_20)
+  target_link_libraries(kda_${name} PUBLIC ${ARG_DEPENDS}
+                                    PRIVATE ${ARG_PRIVATE_DEPENDS} kda_flags)
+endfunction()
+
+# kda_test(name SOURCES ... DEPENDS ... LABELS ...): one GoogleTest program, one CTest per case.
+function(kda_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS;LABELS")
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} kda_flags GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE KDA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+endfunction()
