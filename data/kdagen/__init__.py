@@ -1,0 +1,1 @@
+"""Builds the bundled fixtures: inputs from a counter, answers from an oracle of their own."""
