@@ -1,0 +1,182 @@
+// Speed of the references on T=2048, H=8, K=V=128 (bf16 q, k, v, f32 gates), one thread.
+//
+//   ops/s     4 per state element and token: decay, prediction, write, read
+//   fma/s     f64 multiply-adds per second of the same instruction set, measured in this run by the
+//             loop of fma_rate.cpp
+//   fraction  ops/s of the fastest head over the fastest run of the loop before and after: both
+//   take
+//             some milliseconds, and other work on the machine only ever takes away from either.
+//             The recurrence token by token needs 4 instructions for these 4 operations and would
+//             reach 1 with all units busy; the fast form, four tokens at a time, needs 3.25.
+
+#include "bench/fma_rate.hpp"
+#include "reference/chunked.hpp"
+#include "reference/fast.hpp"
+#include "reference/recurrent.hpp"
+#include "reference/types/contract.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <benchmark/benchmark.h>
+
+namespace kda::bench {
+namespace {
+
+using reference::InstructionSet;
+
+constexpr std::int64_t kTokens = 2048;
+constexpr std::int64_t kHeads = 8;
+constexpr std::int64_t kHeadDim = 128;
+constexpr double kOperations = 4.0 * kTokens * kHeads * kHeadDim * kHeadDim;
+constexpr long long kRounds = 1 << 20;  ///< of the loop of multiply-adds: some milliseconds
+
+/// Processor time, which other work on the machine does not count into.
+double seconds_since(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+Tensor random_tensor(Dtype dtype, Shape shape, double low, double high, std::uint64_t seed) {
+  Tensor tensor(dtype, std::move(shape));
+  std::uint64_t x = seed;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    x = x * 6364136223846793005U + 1442695040888963407U;
+    tensor.store(i, low + (high - low) * static_cast<double>(x >> 11) * 0x1p-53);
+  }
+  return tensor;
+}
+
+struct Inputs {
+  Shape shape{1, kTokens, kHeads, kHeadDim};
+  Tensor q = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 1);
+  Tensor k = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 2);
+  Tensor v = random_tensor(Dtype::kBf16, shape, -2, 2, 3);
+  Tensor g = random_tensor(Dtype::kF32, shape, -0.2, 0, 4);
+  Tensor beta = random_tensor(Dtype::kF32, {1, kTokens, kHeads}, 0, 1, 5);
+  Problem problem;
+  Semantics semantics;
+
+  Inputs() : problem(make_problem()), semantics(check(Contract::kKdaPrefill, problem)) {}
+
+  static const Inputs& get() {
+    static const Inputs inputs;
+    return inputs;
+  }
+
+ private:
+  [[nodiscard]] Problem make_problem() const {
+    Problem p;
+    p.q = q.view();
+    p.k = k.view();
+    p.v = v.view();
+    p.g = g.view();
+    p.beta = beta.view();
+    p.output_final_state = true;
+    return p;
+  }
+};
+
+using FmaRounds = double (*)(long long);
+
+struct FmaLoop {
+  FmaRounds rounds;
+  int lanes;
+};
+
+FmaLoop fma_loop(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kBaseline: return {fma_rounds_baseline, 2};
+    case InstructionSet::kAvx2: return {fma_rounds_avx2, 4};
+    case InstructionSet::kAvx512: return {fma_rounds_avx512, 8};
+  }
+  return {fma_rounds_baseline, 2};
+}
+
+/// Multiply-adds per second of processor time, the best of ten runs of some milliseconds.
+double fma_rate(InstructionSet set) {
+  const FmaLoop loop = fma_loop(set);
+  double best = 0;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const std::clock_t start = std::clock();
+    benchmark::DoNotOptimize(loop.rounds(kRounds));
+    best = std::max(best,
+                    static_cast<double>(kRounds) * kFmaChains * loop.lanes / seconds_since(start));
+  }
+  return best;
+}
+
+void count_operations(benchmark::State& state) {
+  state.counters["ops/s"] = benchmark::Counter(
+      kOperations * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+void recurrent_bench(benchmark::State& state) {
+  const Inputs& in = Inputs::get();
+  while (state.KeepRunning())
+    benchmark::DoNotOptimize(reference::recurrent(in.problem, in.semantics));
+  count_operations(state);
+}
+
+void chunked_bench(benchmark::State& state) {
+  const Inputs& in = Inputs::get();
+  while (state.KeepRunning())
+    benchmark::DoNotOptimize(reference::chunked(in.problem, in.semantics));
+  count_operations(state);
+}
+
+void fma_bench(benchmark::State& state, InstructionSet set) {
+  const FmaLoop loop = fma_loop(set);
+  while (state.KeepRunning()) benchmark::DoNotOptimize(loop.rounds(kRounds));
+  const double done = static_cast<double>(state.iterations()) * kRounds * kFmaChains * loop.lanes;
+  state.counters["fma/s"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
+}
+
+/// Head by head, as a comparison larger than the memory uses it.
+void fast_bench(benchmark::State& state, InstructionSet set) {
+  const Inputs& in = Inputs::get();
+  const reference::FastOptions options{.threads = 1, .instructions = set};
+  double peak = fma_rate(set);
+  double shortest = std::numeric_limits<double>::infinity();
+  while (state.KeepRunning()) {
+    std::clock_t start = std::clock();
+    reference::fast_by_head(in.problem, in.semantics, options,
+                            [&](const reference::HeadResult& head) {
+                              benchmark::DoNotOptimize(head.o.data());
+                              shortest = std::min(shortest, seconds_since(start));
+                              start = std::clock();
+                            });
+  }
+  peak = std::max(peak, fma_rate(set));
+  count_operations(state);
+  state.counters["fma/s"] = peak;
+  state.counters["fraction"] = kOperations / kHeads / shortest / peak;
+}
+
+void register_all() {
+  benchmark::RegisterBenchmark("recurrent", recurrent_bench)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("chunked", chunked_bench)->Unit(benchmark::kMillisecond);
+  for (const InstructionSet set : reference::available_instruction_sets()) {
+    const std::string suffix = "/" + std::string(reference::name(set));
+    benchmark::RegisterBenchmark(("fma" + suffix).c_str(), fma_bench, set)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("fast" + suffix).c_str(), fast_bench, set)
+        ->MinTime(2)  // seconds: many iterations, for one of them to be undisturbed
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
+}  // namespace
+}  // namespace kda::bench
+
+int main(int argc, char** argv) {
+  kda::bench::register_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

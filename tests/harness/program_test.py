@@ -1,0 +1,362 @@
+"""The program as its users meet it: commands, exit status, messages, reports.
+
+Usage: program_test.py PROGRAM SOURCE_DIR [unittest arguments]
+"""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+PROGRAM = sys.argv.pop(1)
+SOURCE = Path(sys.argv.pop(1))
+FIXTURES = SOURCE / "data" / "fixtures"
+
+
+def run(*arguments, env=None, cwd=None):
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=cwd,
+        env={**os.environ, "KDACHECK_PROGRAM": PROGRAM, **(env or {})})
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def gen(self, name="case.h5", *arguments):
+        path = self.folder / name
+        done = run("gen", "--op", "chunk_kda", "--T", 70, "--HV", 2, "--K", 16, "--V", 16, "--dtype", "f32",
+                   "--initial_state", "--final_state", "--h", *arguments, "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def assert_one_line_error(self, done, status, *words):
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        for word in ("Fix:", *words):
+            self.assertIn(word, lines[0])
+
+
+class Usage(ProgramTest):
+    def test_help_has_examples(self):
+        for arguments in ([], ["check"], ["compare"], ["gen"], ["fit"], ["predict"]):
+            done = run(*arguments, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Examples:", done.stdout, arguments)
+
+    def test_version(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^kdacheck \d+\.\d+\.\d+\n$")
+
+    def test_bad_usage(self):
+        for arguments in ([], ["nonsense"], ["check", "--nonsense"], ["list", "nonsense"], ["compare", "one.h5"]):
+            self.assert_one_line_error(run(*arguments), 2, "usage")
+
+    def test_lists(self):
+        for what, words in {"impls": ["reference", "chunked", "fast"], "errors": ["beta_shape", "content_hash_mismatch"],
+                            "contracts": ["kda_prefill", "head_dim_unsupported"],
+                            "policies": ["exact", "fla", "sglang", "derived"], "fixtures": ["kda_prefill"]}.items():
+            done = run("list", what)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stdout)
+
+
+class Check(ProgramTest):
+    def test_case_line(self):
+        done = run("check", "--case", "op=recurrent_kda T=5 K=8 V=8 seed=1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("passed", done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_bad_input_is_one_line(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assert_one_line_error(run("check", self.folder / "none"), 2, "path_not_found", "none")
+        self.assert_one_line_error(run("check", empty), 2, "no_fixtures")
+        self.assert_one_line_error(run("check", "--impl", "nobody"), 2, "implementation_unknown", "reference")
+        self.assert_one_line_error(run("check", "--policy", "lenient"), 2, "policy_unknown", "derived")
+        self.assert_one_line_error(run("check", "--shard", "3/2"), 2, "--shard")
+        self.assert_one_line_error(run("check", "--shard", "two"), 2, "--shard")
+        self.assert_one_line_error(run("check", "--case", "op=chunk_kda TT=4"), 2, "case_line_invalid", "TT")
+
+    def test_one_bad_fixture_does_not_stop_the_others(self):
+        self.gen("good.h5")
+        shutil.copy(self.gen("bad.h5"), self.folder / "cut.h5")
+        os.truncate(self.folder / "cut.h5", 3000)
+        with h5py.File(self.folder / "bad.h5", "a") as file:
+            file["inputs/surplus"] = np.zeros(3)
+            del file.attrs["content_sha256"]
+        done = run("check", self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("name_unknown", done.stdout)
+        self.assertIn("cut.h5", done.stdout)
+        self.assertRegex(done.stdout, r"3 cases, [1-9]\d* judged: [1-9]\d* passed, 0 failed")
+
+    def test_an_unreadable_path_does_not_stop_the_others(self):
+        good = self.gen()
+        done = run("check", self.folder / "none", good)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("path_not_found", done.stderr)
+        self.assertIn("1 cases", done.stdout)
+
+    def test_reports(self):
+        case = self.gen()
+        junit, report = self.folder / "r.xml", self.folder / "r.json"
+        done = run("check", case, "--junit", junit, "--json", report)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        suites = ET.parse(junit).getroot()
+        self.assertEqual(suites.tag, "testsuites")
+        self.assertTrue(all(suite.get("failures") == "0" for suite in suites))
+        content = json.loads(report.read_text())
+        self.assertEqual((content["format"], content["version"]), ("kdacheck-report", 1))
+        self.assertEqual(content["counts"]["failed"], 0)
+        self.assertGreater(content["counts"]["passed"], 0)
+        for result in content["results"]:
+            for key in ("name", "file", "op", "implementation", "verdict", "seconds", "command", "tensors"):
+                self.assertIn(key, result)
+        self.assertEqual([p.name for p in self.folder.iterdir() if ".part" in p.name], [])
+
+    def test_unwritable_report_keeps_the_results(self):
+        case = self.gen()
+        report = self.folder / "r.json"
+        done = run("check", case, "--junit", self.folder / "no" / "r.xml", "--json", report)
+        self.assert_one_line_error(done, 2, "report_unwritable", "r.xml")
+        self.assertIn("passed", done.stdout)
+        self.assertGreater(json.loads(report.read_text())["counts"]["passed"], 0)
+
+    def test_full_disk(self):
+        done = run("check", self.gen(), "--json", "/dev/full")
+        self.assert_one_line_error(done, 2, "report_unwritable")
+
+    def test_a_failure_is_repeated_by_its_command(self):
+        case = self.gen()
+        spoil(case, "expected/o", lambda o: o.__setitem__((0, 42, 1, 3), o[0, 42, 1, 3] + 1))
+        report, junit = self.folder / "r.json", self.folder / "r.xml"
+        done = run("check", case, "--impl", "chunked", "--json", report, "--junit", junit)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("t=42", done.stdout)
+        self.assertIn("FAILED", done.stdout)
+        self.assertEqual(len(ET.parse(junit).getroot().findall(".//failure")), 1)
+        command = json.loads(report.read_text())["results"][0]["command"]
+        self.assertIn(command, done.stdout)
+        again = subprocess.run(command, shell=True, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("t=42", again.stdout)
+
+    def test_a_failing_case_line_is_repeated_too(self):
+        line = "op=kda_prefill T=65 H=2 gate=bound l2norm=1 family=identical seed=4"
+        report = self.folder / "r.json"
+        run("check", "--case", line, "--impl", "reference", "--json", report)
+        command = json.loads(report.read_text())["results"][0]["command"]
+        again = subprocess.run(command, shell=True, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertIn("1 cases", again.stdout)
+
+    def test_nothing_compared(self):
+        case = self.gen()
+        self.assertEqual(run("check", case, "--filter", "no_such_*").returncode, 3)
+        self.assertEqual(run("check", case, "--impl", "reference").returncode, 3)  # made by itself
+        self.assertEqual(run("check", case, "--filter", "ca*").returncode, 0)
+
+    def test_shards_cover_everything_once(self):
+        for i in range(5):
+            self.gen(f"case{i}.h5")
+        names = []
+        for shard in (1, 2, 3):
+            report = self.folder / f"shard{shard}.json"
+            done = run("check", self.folder, "--impl", "fast", "--shard", f"{shard}/3", "--json", report)
+            self.assertEqual(done.returncode, 0)
+            names += [r["name"] for r in json.loads(report.read_text())["results"]]
+        self.assertEqual(sorted(names), [f"case{i}" for i in range(5)])
+
+    def test_jobs_do_not_change_the_report(self):
+        def results(jobs):
+            report = self.folder / "r.json"
+            done = run("check", FIXTURES, "--filter", "*varlen*", "--jobs", jobs, "--json", report)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            return [{k: v for k, v in r.items() if k != "seconds"} for r in json.loads(report.read_text())["results"]]
+
+        self.assertEqual(results(1), results(4))
+
+    def test_progress_on_a_terminal_only(self):
+        case = self.gen()
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "check", str(case)], stdout=subprocess.DEVNULL, stderr=follower)
+        os.close(follower)
+        shown = b""
+        try:
+            while chunk := os.read(leader, 4096):
+                shown += chunk
+        except OSError:
+            pass  # the terminal is gone with the program
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(b"[1/1]", shown)
+        self.assertEqual(run("check", case).stderr, "")
+
+    def test_interrupt_reports_what_is_done(self):
+        report = self.folder / "r.json"
+        lines = [a for i in range(200) for a in ("--case", f"op=kda_prefill T=512 H=4 seed={i}")]
+        process = subprocess.Popen([PROGRAM, "check", *lines, "--json", report], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", out)
+        content = json.loads(report.read_text())
+        self.assertTrue(content["interrupted"])
+        self.assertGreater(len(content["results"]), 0)
+        self.assertLess(content["cases"], 200)
+
+
+def spoil(path, dataset, change):
+    """Rewrites one dataset of a fixture and drops the content hash, as an editor of files would."""
+    with h5py.File(path, "a") as file:
+        values = file[dataset][...]
+        change(values)
+        file[dataset][...] = values
+        del file.attrs["content_sha256"]
+
+
+class Compare(ProgramTest):
+    """Every single-place fault in a result file is found and named."""
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = self.gen()
+        with h5py.File(self.fixture) as file:
+            self.expected = {k: file["expected"][k][...] for k in ("o", "final_state", "h")}
+
+    def compare(self, change=None, dtype=np.float32, policy=None, attrs=None):
+        result = self.folder / "result.h5"
+        tensors = {k: v.astype(dtype) for k, v in self.expected.items()}
+        if change:
+            change(tensors)
+        with h5py.File(result, "w") as file:
+            for name, tensor in tensors.items():
+                file[name] = tensor
+            for name, value in (attrs or {}).items():
+                file.attrs[name] = value
+        return run("compare", result, self.fixture, *(["--policy", policy] if policy else []))
+
+    def assert_fails(self, change, *words):
+        done = self.compare(change)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for word in words:
+            self.assertIn(word, done.stdout)
+
+    def above_rms(self, tensor):
+        values = self.expected[tensor]
+        flat = np.flatnonzero(np.abs(values) > np.sqrt(np.mean(values**2)))
+        return np.unravel_index(flat[len(flat) // 2], values.shape)
+
+    def test_the_right_result_passes(self):
+        for policy in (None, "derived", "fla", "sglang"):
+            done = self.compare(policy=policy)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.compare(dtype=np.float64, policy="exact").returncode, 0)
+
+    def test_flipped_bits(self):
+        for tensor in ("o", "final_state", "h"):
+            place = self.above_rms(tensor)
+
+            def flip(tensors, bit):
+                bits = tensors[tensor].view(np.uint32)
+                bits[place] ^= np.uint32(1 << bit)
+
+            axis = f"t={place[1]}" if tensor == "o" else f"hv={place[1]}"
+            self.assert_fails(lambda t: flip(t, 31), f"{tensor}:", axis)  # sign
+            self.assert_fails(lambda t: flip(t, 23), f"{tensor}:", axis)  # lowest exponent bit
+
+    def test_swapped_heads(self):
+        self.assert_fails(lambda t: t.update(o=t["o"][:, :, ::-1]), "o:", "t=")
+        self.assert_fails(lambda t: t.update(final_state=t["final_state"][:, ::-1]), "final_state:", "hv=")
+
+    def test_transposed_state(self):
+        self.assert_fails(lambda t: t.update(final_state=t["final_state"].swapaxes(2, 3)), "final_state:", "k=", "v=")
+        self.assert_fails(lambda t: t.update(h=t["h"].swapaxes(2, 3)), "h:", "chunk=")
+
+    def test_nan(self):
+        for tensor in ("o", "final_state", "h"):
+            self.assert_fails(lambda t: t[tensor].__setitem__((0, 1, 1, 1), np.nan), f"{tensor}:", "non_finite")
+
+    def test_off_by_one_token(self):
+        self.assert_fails(lambda t: t.update(o=np.roll(t["o"], 1, axis=1)), "o:", "t=")
+
+    def test_zeros(self):
+        for tensor in ("o", "final_state", "h"):
+            self.assert_fails(lambda t: t[tensor].fill(0), f"{tensor}:")
+
+    def test_wrong_shape_type_and_missing(self):
+        self.assert_fails(lambda t: t.update(o=t["o"][:, :-1]), "shape_mismatch")
+        self.assert_fails(lambda t: t.pop("final_state"), "missing")
+        done = self.compare(lambda t: t.update(o=t["o"].astype(np.int32)))
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_refusal_of_an_accepted_case(self):
+        done = self.compare(lambda t: t.clear(), attrs={"error": "beta_shape", "message": "no"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("refused", done.stdout)
+
+    def test_refusal_of_a_refused_case(self):
+        self.fixture = self.gen("refused.h5", "--chunk", "16")
+        right = self.compare(lambda t: t.clear(), attrs={"error": "chunk_size_unsupported", "message": "no"})
+        self.assertEqual(right.returncode, 0, right.stdout)
+        self.assertEqual(self.compare().returncode, 1)
+
+    def test_json(self):
+        report = self.folder / "verdict.json"
+        self.compare()
+        done = run("compare", self.folder / "result.h5", self.fixture, "--json", report)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(report.read_text())["verdict"], "passed")
+
+    def test_unreadable_files(self):
+        self.assert_one_line_error(run("compare", self.folder / "none.h5", self.fixture), 2, "none.h5")
+        self.assert_one_line_error(run("compare", self.fixture, self.folder / "none.h5"), 2, "none.h5")
+
+
+class Gen(ProgramTest):
+    def test_what_it_writes_is_judged(self):
+        case = self.gen()
+        done = run("check", case)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with h5py.File(case) as file:
+            self.assertEqual(file.attrs["oracle"], "kdacheck:reference")
+
+    def test_same_seed_same_bytes(self):
+        self.assertEqual(self.gen("one.h5", "--name", "x").read_bytes(), self.gen("two.h5", "--name", "x").read_bytes())
+        self.assertNotEqual(self.gen("one.h5", "--name", "x").read_bytes(),
+                            self.gen("three.h5", "--name", "x", "--seed", 9).read_bytes())
+
+    def test_refused_cases_expect_the_refusal(self):
+        case = self.gen("refused.h5", "--chunk", "16")
+        with h5py.File(case) as file:
+            self.assertEqual(file["expected"].attrs["error"], "chunk_size_unsupported")
+        self.assertEqual(run("check", case, "--impl", "chunked").returncode, 0)
+
+    def test_bad_arguments(self):
+        out = self.folder / "x.h5"
+        self.assert_one_line_error(run("gen", "--op", "gdn", "-o", out), 2, "gdn")
+        self.assert_one_line_error(run("gen", "--op", "chunk_kda", "--family", "odd", "-o", out), 2, "odd")
+        self.assert_one_line_error(run("gen", "--op", "chunk_kda", "-o", self.folder / "no" / "x.h5"), 2, "file_unwritable")
+        self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
