@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
 namespace kda::harness {
