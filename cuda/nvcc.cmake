@@ -13,11 +13,11 @@ function(kda_device_code result)
     add_custom_command(
       OUTPUT ${object}
       COMMAND
-        ${CMAKE_COMMAND} -DLOG=${object}.ptxas.txt -P ${CMAKE_CURRENT_SOURCE_DIR}/check_ptxas.cmake --
+        ${CMAKE_COMMAND} -DLOG=${object}.ptxas.txt -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_ptxas.cmake --
         ${KDA_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++20 -O3 ${targets} -Xptxas -v -Werror
         all-warnings -Xcompiler=-Wall,-Wextra,-fPIC -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -c
         ${CMAKE_CURRENT_SOURCE_DIR}/${file} -o ${object}
-      DEPENDS ${file} check_ptxas.cmake
+      DEPENDS ${file} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_ptxas.cmake
       DEPFILE ${object}.d
       COMMENT "Device code of ${file}" VERBATIM)
     list(APPEND objects ${object})

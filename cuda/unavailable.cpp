@@ -1,3 +1,4 @@
+#include "cuda/fit_batch_plan.hpp"
 #include "cuda/recurrent_plan.hpp"
 #include "cuda/runtime.hpp"
 #include "reference/types/error.hpp"
@@ -10,6 +11,7 @@ std::unique_ptr<Device> open_gpu() {
   throw Error(ErrorCode::kDeviceUnavailable, "gpu: this program was built without a CUDA compiler");
 }
 
+const void* fit_gpu_symbol() { return nullptr; }
 const void* recurrent_gpu_symbol(std::size_t /*index*/) { return nullptr; }
 
 }  // namespace kda::cuda

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace kda::harness {
 namespace {
@@ -89,7 +90,36 @@ std::vector<CaseLine> read_case_list(const std::filesystem::path& file) {
   return lines;
 }
 
+namespace {
+
+/// Bytes of the inputs, in floating point: extents may be anything.
+double input_bytes(const CaseLine& line) {
+  const auto x = [](std::int64_t extent) { return static_cast<double>(extent); };
+  const double rows = x(line.B) * x(line.T);
+  const double per_row = x(line.H) * x(line.K) * 2 + x(line.HV) * (x(line.V) + x(line.K) + 1);
+  const double states = x(line.lens ? static_cast<std::int64_t>(line.lens->size()) : line.B) *
+                        x(line.HV) * x(line.K) * x(line.V);
+  const double parameters = x(line.HV) * x(line.K) + x(line.H) * x(line.K);
+  return 4 * (rows * per_row + (line.initial_state ? states : 0) + parameters);
+}
+
+/// Refuses what would drive the machine out of memory before anybody could say so.
+void require_memory(const CaseLine& line) {
+  const double machine =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double wanted = input_bytes(line);
+  if (wanted <= machine / 2) return;
+  throw Error(
+      ErrorCode::kOutOfMemory,
+      fmt::format(
+          "{}: inputs: wanted at most {:.1f} GiB, half of this machine's memory, got {:.1f}",
+          to_string(line), machine / 2 / 0x1p30, wanted / 0x1p30));
+}
+
+}  // namespace
+
 Case make_case(const CaseLine& line) {
+  require_memory(line);
   KdaCase inputs = fill(line);
   Problem& options = inputs.options;
   options.chunk_size = line.chunk;

@@ -14,6 +14,9 @@ struct CommandContext {
   std::string program;  ///< how the user called this program, for repeat commands
 };
 
+/// "kdacheck: TEXT" on standard error, in one line whatever the text holds.
+void print_error(std::string text);
+
 /// Each adds one subcommand with its options and help. What it throws (Error) is bad input: main
 /// prints the one line and exits with 2.
 void add_check_command(CLI::App& app, CommandContext& context);

@@ -1,5 +1,4 @@
 #include "cuda/runtime.hpp"
-#include "harness/case_line.hpp"
 #include "harness/command.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
@@ -8,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(Examples:
 struct CheckArguments {
   std::vector<std::string> paths;
   std::vector<std::string> case_files;
-  std::string shard;
+  std::optional<std::string> shard;
   std::string junit;
   std::string json;
   std::string device = "auto";
@@ -67,7 +67,7 @@ void write_report(const std::string& file, const std::string& text, Exit& exit) 
   try {
     write_text(file, text);
   } catch (const Error& error) {
-    fmt::print(stderr, "kdacheck: {}\n", error.what());
+    print_error(error.what());
     if (exit != Exit::kInterrupted) exit = Exit::kBadInput;
   }
 }
@@ -102,21 +102,19 @@ void set_kernels(const CheckArguments& arguments, RunOptions& options) {
 Exit check_command(CheckArguments& arguments) {
   RunOptions& options = arguments.run;
   set_kernels(arguments, options);
-  if (!arguments.shard.empty()) parse_shard(arguments.shard, options);
+  if (arguments.shard) parse_shard(*arguments.shard, options);
   options.paths.assign(arguments.paths.begin(), arguments.paths.end());
-  for (const std::string& file : arguments.case_files) {
-    for (const CaseLine& line : read_case_list(file)) options.case_lines.push_back(to_string(line));
-  }
-  if (options.paths.empty() && options.case_lines.empty()) {
+  options.case_files.assign(arguments.case_files.begin(), arguments.case_files.end());
+  if (options.paths.empty() && options.case_lines.empty() && options.case_files.empty()) {
     options.paths.emplace_back(std::string(kDataFolder) + "/fixtures");
   }
   const RunReport report = run(options, progress_line());
   fmt::print("{}", to_text(report));
   std::fflush(stdout);
-  for (const std::string& error : report.input_errors) fmt::print(stderr, "kdacheck: {}\n", error);
+  for (const std::string& error : report.input_errors) print_error(error);
   Exit exit = report.exit_status();
   write_report(arguments.junit, to_junit(report), exit);
-  write_report(arguments.json, to_json(report).dump(1) + "\n", exit);
+  write_report(arguments.json, to_file_text(to_json(report)), exit);
   return exit;
 }
 

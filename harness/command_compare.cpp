@@ -52,7 +52,7 @@ Exit compare_command(const CompareArguments& arguments) {
                         {"verdict", name(verdict.verdict)}, {"code", verdict.code},
                         {"detail", verdict.detail}};
     if (verdict.comparison) json["comparison"] = to_json(*verdict.comparison);
-    write_text(arguments.json, json.dump(1) + "\n");
+    write_text(arguments.json, to_file_text(json));
   }
   return verdict.verdict == Verdict::kPassed ? Exit::kSuccess : Exit::kFailed;
 }

@@ -95,7 +95,9 @@ class TensorJudge {
                           .result = got_dtype_,
                           .expected = expected_dtype_,
                           .tokens = block.tokens,
-                          .overlap = judged_.terms.overlap(at.n, at.hv)};
+                          .overlap = kind_ == OutputKind::kO
+                                         ? judged_.terms.overlap_so_far(at.n, at.hv)
+                                         : std::vector{judged_.terms.overlap(at.n, at.hv)}};
     if (kind_ == OutputKind::kO) {
       const auto terms = judged_.terms.output(at.n, at.hv);
       return rounding_deviation(expected, terms, block.cols(), kOutputMixing, formats);
@@ -122,7 +124,7 @@ class TensorJudge {
         bounds[i] = (*policy_.sequence_max + expected_rounding()) * most;
       } else if (policy_.rtol) {
         bounds[i] = *policy_.atol + *policy_.rtol * size;
-      } else if (policy_.tensor_rms) {
+      } else if (!policy_.rounding) {  // no bound of its own: what the RMS makes implausible
         bounds[i] = 7 * *policy_.tensor_rms * size_.rms;
       } else if (is_initial_state(block)) {  // passed on unchanged, but for its storage
         bounds[i] = absolute_error(expected[i], rounded_to(got_dtype_, expected[i]));
@@ -210,7 +212,9 @@ class TensorJudge {
         return fmt::format("RMS(error) / RMS(expected) = {:.3g}, wanted at most {:.3g}", ratio,
                            *policy_.tensor_rms);
       });
-    } else if (report_.worst) {
+    }
+    const bool element_counts = policy_.rounding || !policy_.tensor_rms;
+    if (element_counts && report_.worst) {
       test(worst_share_, [&] {
         const Finding& worst = *report_.worst;
         return fmt::format("{}: wanted {:.9g} within {:.3g}, got {:.9g}", to_string(worst.place),

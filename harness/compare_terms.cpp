@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace kda::harness {
 namespace {
@@ -18,11 +19,13 @@ double sum_of_squares(const double* x, std::int64_t count) {
   return sum;
 }
 
-/// See CaseTerms::overlap. `decayed` becomes every key as token i sees it; no exponent is positive.
-double mean_overlap(const reference::ActivatedRows& rows, std::int64_t count, std::int64_t K) {
+/// By token i, the sum over j < i that CaseTerms::overlap explains. `decayed` becomes every key as
+/// token i sees it; no exponent is positive.
+std::vector<double> overlap_of_tokens(const reference::ActivatedRows& rows, std::int64_t count,
+                                      std::int64_t K) {
   std::vector<double> decayed = rows.k;
   std::vector<double> decay(static_cast<std::size_t>(K));
-  double sum = 0;
+  std::vector<double> sums(static_cast<std::size_t>(count));
   for (std::int64_t i = 1; i < count; ++i) {
     for (std::int64_t c = 0; c < K; ++c) {
       decay[static_cast<std::size_t>(c)] = std::exp(rows.log_decay[at(i, K, c)]);
@@ -34,10 +37,10 @@ double mean_overlap(const reference::ActivatedRows& rows, std::int64_t count, st
         key *= decay[static_cast<std::size_t>(c)];
         dot += key * rows.k[at(i, K, c)];
       }
-      sum += square(rows.beta[static_cast<std::size_t>(i)] * dot);
+      sums[static_cast<std::size_t>(i)] += square(rows.beta[static_cast<std::size_t>(i)] * dot);
     }
   }
-  return sum / static_cast<double>(count);
+  return sums;
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ CaseTerms::ChunkSize CaseTerms::measure(const reference::ActivatedRows& rows,
   const std::int64_t K = semantics_.K;
   const std::int64_t V = semantics_.V;
   ChunkSize size{std::vector<double>(static_cast<std::size_t>(K)),
-                 std::vector<double>(static_cast<std::size_t>(V)), mean_overlap(rows, count, K)};
+                 std::vector<double>(static_cast<std::size_t>(V)),
+                 overlap_of_tokens(rows, count, K)};
   for (std::int64_t t = 0; t < count; ++t) {
     const double beta = rows.beta[static_cast<std::size_t>(t)];
     for (std::int64_t c = 0; c < K; ++c) {
@@ -83,8 +87,28 @@ const std::vector<CaseTerms::ChunkSize>& CaseTerms::chunks(std::int64_t n, std::
 
 double CaseTerms::overlap(std::int64_t n, std::int64_t hv) {
   double most = 0;
-  for (const ChunkSize& size : chunks(n, hv)) most = std::max(most, size.overlap);
+  for (const ChunkSize& size : chunks(n, hv)) {
+    const double sum = std::accumulate(size.overlap.begin(), size.overlap.end(), 0.0);
+    most = std::max(most, sum / static_cast<double>(size.overlap.size()));
+  }
   return most;
+}
+
+std::vector<double> CaseTerms::overlap_so_far(std::int64_t n, std::int64_t hv) {
+  std::vector<double> by_token;
+  double before = 0;  // of the chunks that are over
+  for (const ChunkSize& size : chunks(n, hv)) {
+    double sum = 0;
+    double most = before;
+    std::int64_t count = 0;
+    for (const double of_token : size.overlap) {
+      sum += of_token;
+      most = std::max({most, of_token, sum / static_cast<double>(++count)});
+      by_token.push_back(most);
+    }
+    before = std::max(before, sum / static_cast<double>(count));
+  }
+  return by_token;
 }
 
 std::vector<double> CaseTerms::state(std::int64_t n, std::int64_t hv, std::int64_t chunk) {

@@ -29,12 +29,16 @@ class CaseTerms {
   /// amplified.
   [[nodiscard]] double overlap(std::int64_t n, std::int64_t hv);
 
+  /// [length]: the same of the tokens up to each one, which is all that its output can suffer from:
+  /// a first token overlaps with nothing.
+  [[nodiscard]] std::vector<double> overlap_so_far(std::int64_t n, std::int64_t hv);
+
  private:
-  /// RMS over the tokens of a chunk.
+  /// RMS over the tokens of a chunk, and their overlap.
   struct ChunkSize {
-    std::vector<double> key;    ///< beta k, [K]
-    std::vector<double> value;  ///< v, [V]
-    double overlap = 0;
+    std::vector<double> key;      ///< beta k, [K]
+    std::vector<double> value;    ///< v, [V]
+    std::vector<double> overlap;  ///< by token, the sum over the tokens before it
   };
   [[nodiscard]] const std::vector<ChunkSize>& chunks(std::int64_t n, std::int64_t hv);
   [[nodiscard]] ChunkSize measure(const reference::ActivatedRows& rows, std::int64_t count) const;

@@ -1,9 +1,11 @@
 #include "harness/fit_input_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -49,7 +51,8 @@ enum class Part : std::uint8_t { kNone, kLengths, kLatencies, kPairs };
 /// Takes the numbers of the two lists, or of the pairs, and skips all else of the document.
 class SampleReader final : public nlohmann::json_sax<json> {
  public:
-  SampleReader(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+  SampleReader(std::string_view text, std::string source)
+      : text_(text), source_(std::move(source)) {}
 
   std::size_t consumed = 0;
 

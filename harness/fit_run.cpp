@@ -80,7 +80,7 @@ void write_files(const FitCommand& command, const FitReport& report, std::ostrea
       if (!first) first = std::current_exception();
     }
   };
-  attempt(command.json, [&] { return to_json(report).dump(1) + "\n"; });
+  attempt(command.json, [&] { return to_file_text(to_json(report)); });
   if (report.fit.raw) {
     attempt(command.plot, [&] { return to_svg(report); });
   } else if (!command.plot.empty()) {

@@ -35,14 +35,14 @@ double SvgPanel::place_y(double y) const {
 }
 
 void SvgPanel::polyline(const Points& points, std::string_view colour) {
-  add(shapes_, "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"", colour);
+  add(shapes_, R"(<polyline fill="none" stroke="{}" stroke-width="1.5" points=")", colour);
   for (const auto& [x, y] : points) add(shapes_, "{:.2f},{:.2f} ", place_x(x), place_y(y));
   shapes_ += "\"/>\n";
 }
 
 void SvgPanel::band(const std::vector<double>& x, const std::vector<double>& low,
                     const std::vector<double>& high, std::string_view colour) {
-  add(shapes_, "<polygon fill=\"{}\" fill-opacity=\"0.25\" points=\"", colour);
+  add(shapes_, R"(<polygon fill="{}" fill-opacity="0.25" points=")", colour);
   for (std::size_t i = 0; i < x.size(); ++i) {
     add(shapes_, "{:.2f},{:.2f} ", place_x(x[i]), place_y(low[i]));
   }

@@ -3,6 +3,7 @@
 #include "harness/content_hash.hpp"
 #include "harness/fixture.hpp"
 #include "harness/fixture_names.hpp"
+#include "harness/hdf5_probe.hpp"
 
 #include <algorithm>
 #include <span>
@@ -120,8 +121,9 @@ Tensor read_output(const Dataset& dataset, std::string_view name, std::uint64_t&
   return dropped;
 }
 
-Case read_fixture(const std::filesystem::path& file) {
-  const hdf5::Session session;
+namespace {
+
+Case read_in_session(const std::filesystem::path& file) {
   const Group root = hdf5::open_file(file);
   const Attributes head = root.attributes();
   require_format(head);
@@ -144,6 +146,14 @@ Case read_fixture(const std::filesystem::path& file) {
     default: read_kda(root, fixture);
   }
   return fixture;
+}
+
+}  // namespace
+
+Case read_fixture(const std::filesystem::path& file) {
+  const hdf5::Session session;
+  hdf5::probe_in_child(file, [&] { (void)read_in_session(file); });
+  return read_in_session(file);
 }
 
 }  // namespace kda::harness

@@ -61,8 +61,7 @@ Dataset::Dataset(Handle id, Place place, std::uint64_t limit)
   bytes_ = *bytes;
   if (chunk_.empty()) {
     if (written != bytes_) {
-      fail(ErrorCode::kFileUnreadable, place_,
-           fmt::format("wanted {} bytes of storage, got {}", bytes_, written));
+      fail_damaged(place_, fmt::format("wanted {} bytes of storage, got {}", bytes_, written));
     }
     return;
   }

@@ -71,6 +71,12 @@ class Temporary {
 }  // namespace
 
 void replace_file(const fs::path& file, std::span<const std::byte> bytes) {
+  std::error_code ignored;
+  const fs::file_status there = fs::symlink_status(file, ignored);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {  // a rename would destroy it
+    fail(ErrorCode::kFileUnwritable, Place{file},
+         "wanted a plain file or a new name, got something else");
+  }
   Temporary temporary(file);
   temporary.write(bytes);
   temporary.rename_to_target();

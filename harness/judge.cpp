@@ -20,7 +20,9 @@ void set(CaseResult& result, Verdict verdict, std::string_view code, std::string
 /// An error came where `expected` says what should have.
 void judge_error(const Expected& expected, std::string_view code, const std::string& message,
                  CaseResult& result) {
-  if (!expected.error) {
+  if (code == name(ErrorCode::kExecutorFault) || code == name(ErrorCode::kCudaRuntime)) {
+    set(result, Verdict::kFailed, code, message);  // a fault of the kernel, not a refusal
+  } else if (!expected.error) {
     set(result, Verdict::kRefused, code, "refused a case that its contract accepts: " + message);
   } else if (*expected.error == code) {
     set(result, Verdict::kPassed, code, message);
@@ -177,7 +179,10 @@ void judge_kda(const Case& test_case, const Subject& subject, CaseResult& result
 
 void judge_numbers(const Case& test_case, const Subject& subject, CaseResult& result) {
   const Outcome outcome = timed(subject, test_case, result);
-  const Expected expected = test_case.expected.value_or(Expected{});
+  if (!test_case.expected)
+    result.oracle = subject.implementation.name == "reference" ? "chunked" : "reference";
+  const Expected expected =
+      test_case.expected ? *test_case.expected : expected_from(test_case, result.oracle);
   if (outcome.error) {
     judge_error(expected, name(outcome.error->code()), outcome.error->message(), result);
   } else if (test_case.op == Op::kFit) {
@@ -240,8 +245,14 @@ CaseResult judge_result(const Case& test_case, const std::map<std::string, Tenso
   } else if (expected.error) {
     accepted_wrongly(*expected.error, result);
   } else {
-    const Semantics semantics = check(kda_case.contract, kda_case.problem());
-    judge_comparison(compare(kda_case, semantics, expected.tensors, got, policy_for(got, policy)),
+    const std::optional<Semantics> semantics = accepted(kda_case);
+    if (!semantics) {
+      throw Error(ErrorCode::kExpectedShape,
+                  test_case.file.string() +
+                      ": the fixture expects tensors, but its contract refuses the case",
+                  "correct the fixture; kdacheck check names the rule");
+    }
+    judge_comparison(compare(kda_case, *semantics, expected.tensors, got, policy_for(got, policy)),
                      result);
   }
   return result;

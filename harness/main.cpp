@@ -2,7 +2,8 @@
 #include "harness/version.hpp"
 #include "reference/types/error.hpp"
 
-#include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -13,6 +14,7 @@ namespace {
 
 using kda::harness::CommandContext;
 using kda::harness::Exit;
+using kda::harness::print_error;
 
 constexpr const char* kExamples = R"(Examples:
   kdacheck check                                  every implementation on the bundled fixtures
@@ -23,12 +25,6 @@ constexpr const char* kExamples = R"(Examples:
 
 Exit status: 0 all passed, 1 something failed, 2 bad usage or unreadable input,
 3 nothing was compared or something is not available here, 130 interrupted.)";
-
-/// One line, whatever the library put into its message.
-void print_error(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  fmt::print(stderr, "kdacheck: {}\n", text);
-}
 
 int run_program(int argc, char** argv) {
   CLI::App app("Reference and test harness for Kimi Delta Attention kernels", "kdacheck");
@@ -55,11 +51,21 @@ int run_program(int argc, char** argv) {
   return static_cast<int>(context.exit);
 }
 
+/// Output that could not be written is no success.
+int checked_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  if (status != static_cast<int>(Exit::kSuccess)) return status;
+  print_error(
+      "report_unwritable: standard output: not all could be written. Fix: choose a writable place");
+  return static_cast<int>(Exit::kBadInput);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has seen enough must not cost the reports
   try {
-    return run_program(argc, argv);
+    return checked_output(run_program(argc, argv));
   } catch (const kda::Error& error) {
     print_error(error.what());
     if (error.code() == kda::ErrorCode::kDeviceUnavailable)

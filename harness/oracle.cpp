@@ -65,6 +65,18 @@ Expected expected_from(const Case& test_case, std::string_view oracle) {
     Answer answer = find_implementation(oracle).run(test_case, {});
     if (auto* outputs = std::get_if<Outputs>(&answer)) {
       expected.tensors = by_name(std::move(*outputs));
+    } else if (const auto* fit = std::get_if<FitAnswer>(&answer)) {
+      expected.error = fit->error;
+      expected.fit = {.a = fit->a,
+                      .b = fit->b,
+                      .c = fit->c,
+                      .target_latency = fit->target_latency,
+                      .warning = fit->warning,
+                      .raw_a = fit->raw_a,
+                      .raw_b = fit->raw_b,
+                      .raw_c = fit->raw_c};
+    } else {
+      expected.predict = std::get<PredictAnswer>(answer);
     }
   } catch (const Error& error) {
     expected.error = name(error.code());

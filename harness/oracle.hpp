@@ -13,7 +13,7 @@ namespace kda::harness {
 /// `judged` itself; the fast one where the token recurrence would take minutes.
 [[nodiscard]] std::string_view oracle_for(const KdaCase& kda_case, std::string_view judged);
 
-/// What `oracle` says: tensors, or the contract's refusal.
+/// What `oracle` says: tensors, numbers, or the contract's refusal.
 [[nodiscard]] Expected expected_from(const Case& test_case, std::string_view oracle);
 
 /// The tensors o, final_state, h of an answer, by name.

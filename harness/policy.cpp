@@ -15,6 +15,11 @@ namespace {
 constexpr RoundingLimits kRounding = {
     .element = 7, .row = 4, .group = 1.2, .group_small = 2.8, .lost_share = 0.45};
 
+/// Whatever a case may cost in roundings, a tensor that is off by a twentieth of its size is not
+/// the result: kernels with 16-bit operands stay below it even where keys nearly coincide, and
+/// where they would not, the case cannot tell right from wrong.
+constexpr double kMostRms = 0.05;
+
 constexpr std::array<Policy, 4> kPolicies = {{
     {.name = "exact",
      .meaning = "max|error| / max|expected| <= 1e-11 per tensor and sequence; two f64 references",
@@ -41,7 +46,7 @@ constexpr std::array<Policy, 4> kPolicies = {{
      .meaning = "bound from the case: number formats times size, per element, row and head "
                 "(a stand-in with modelled constants; default)",
      .sequence_max = {},
-     .tensor_rms = {},
+     .tensor_rms = kMostRms,
      .rtol = {},
      .atol = {},
      .rounding = kRounding},

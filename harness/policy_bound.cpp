@@ -76,8 +76,7 @@ double unit_roundoff(Dtype dtype) noexcept {
 std::vector<double> rounding_deviation(std::span<const double> expected,
                                        std::span<const double> terms, std::int64_t cols,
                                        double mixing, const Formats& formats) {
-  const double operands = (kOperandRoundings + kOverlapRoundings * formats.overlap) *
-                          square(kRoundingRms * unit_roundoff(formats.operands));
+  const double operand = square(kRoundingRms * unit_roundoff(formats.operands));
   const double accumulation =
       square(unit_roundoff(Dtype::kF32) *
              (kAccumulation + kPerToken * static_cast<double>(formats.tokens)));
@@ -90,6 +89,9 @@ std::vector<double> rounding_deviation(std::span<const double> expected,
   const Sizes size = sizes(expected, width);
   std::vector<double> deviation(expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double overlap =
+        formats.overlap.size() == 1 ? formats.overlap[0] : formats.overlap[i / width];
+    const double operands = (kOperandRoundings + kOverlapRoundings * overlap) * operand;
     const double row2 = square(size.row[i / width]) + square(mixing);
     const double scale2 = square(size.col[i % width]) * row2 + square(terms[i]);
     deviation[i] = std::sqrt((operands + accumulation) * scale2 +

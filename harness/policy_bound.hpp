@@ -17,7 +17,8 @@ struct Formats {
   Dtype result = Dtype::kBf16;    ///< stored result
   Dtype expected = Dtype::kF64;   ///< stored expected values
   std::int64_t tokens = 0;        ///< length of the sequence
-  double overlap = 0;             ///< of its keys, CaseTerms::overlap
+  /// Of the keys that a row depends on, by row; a single value is for all rows (CaseTerms).
+  std::vector<double> overlap;
 };
 
 /// Standard deviation of the rounding error of every element of a [rows, cols] piece of a tensor

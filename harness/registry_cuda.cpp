@@ -1,8 +1,14 @@
 #include "harness/registry_cuda.hpp"
 
+#include "cuda/fit_batch.hpp"
 #include "cuda/recurrent.hpp"
+#include "harness/registry_fit.hpp"
+#include "reference/fit_bootstrap.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -42,6 +48,12 @@ std::unique_ptr<cuda::Device> gpu_for(DeviceChoice choice) {
   }
 }
 
+[[noreturn]] void throw_race(const std::string& what, const Options& one, const Options& other) {
+  throw Error(ErrorCode::kExecutorFault,
+              what + ": the bits depend on the schedule: " + to_string(one) + " and " +
+                  to_string(other) + " differ");
+}
+
 Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
   const auto& kda_case = std::get<KdaCase>(test_case.inputs);
   const Problem problem = kda_case.problem();
@@ -52,9 +64,7 @@ Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
   for (auto mode = modes.begin() + 1; mode != modes.end(); ++mode) {
     const Outputs other = cuda::run_recurrent_cpu(kda_case.contract, problem, *mode);
     if (const char* tensor = difference(first, other)) {
-      throw Error(ErrorCode::kExecutorFault,
-                  std::string(tensor) + ": the bits depend on the schedule: " +
-                      to_string(modes.front()) + " and " + to_string(*mode) + " differ");
+      throw_race(tensor, modes.front(), *mode);
     }
   }
   return first;
@@ -62,6 +72,43 @@ Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
 
 std::optional<std::string> recurrent_limit(const Case& test_case) {
   return cuda::recurrent_unsupported(std::get<KdaCase>(test_case.inputs).problem());
+}
+
+bool same_bits(const cuda::FitOutcome& a, const cuda::FitOutcome& b) {
+  using Bits = std::array<std::uint64_t, 3>;
+  return a.error == b.error && a.coefficients.has_value() == b.coefficients.has_value() &&
+         (!a.coefficients ||
+          std::bit_cast<Bits>(*a.coefficients) == std::bit_cast<Bits>(*b.coefficients));
+}
+
+cuda::FitOutcome fit_on_device(const FitCase& fit_case, const KernelSettings& settings) {
+  const auto fit = [&](cuda::Device& device) {
+    return cuda::run_fit(fit_case.seq_lens, fit_case.latencies, device);
+  };
+  if (const auto gpu = gpu_for(settings.device)) return fit(*gpu);
+  const std::vector<Options> modes = executor_modes(settings);
+  const cuda::FitOutcome first = fit(*cuda::open_executor(modes.front()));
+  for (auto mode = modes.begin() + 1; mode != modes.end(); ++mode) {
+    if (!same_bits(first, fit(*cuda::open_executor(*mode))))
+      throw_race("coefficients", modes.front(), *mode);
+  }
+  return first;
+}
+
+/// The kernel gives raw coefficients and a code; the correction is the reference's rule.
+Answer run_fit(const Case& test_case, const KernelSettings& settings) {
+  const auto& fit_case = std::get<FitCase>(test_case.inputs);
+  const cuda::FitOutcome outcome = fit_on_device(fit_case, settings);
+  reference::FitResult fit;
+  fit.error = outcome.error;
+  if (const auto& f = outcome.coefficients) {
+    fit.raw = {f->a, f->b, f->c};
+  }
+  if (!fit.error) {
+    fit.corrected = reference::corrected(*fit.raw);
+    if (fit.raw->b < 0) fit.warnings.push_back({.code = ErrorCode::kFitBNegative, .message = {}});
+  }
+  return answer_fit(fit_case, fit);
 }
 
 }  // namespace
@@ -101,6 +148,12 @@ std::vector<Implementation> cuda_implementations() {
                  .limit = recurrent_limit,
                  .run = run_recurrent,
                  .by_head = true});
+  all.push_back({.name = "cuda-fit",
+                 .description = "CUDA batched quadratic fits in f64, a warp each",
+                 .ops = {Op::kFit},
+                 .limit = {},
+                 .run = run_fit,
+                 .by_head = false});
   return all;
 }
 

@@ -1,6 +1,5 @@
 #include "harness/registry_fit.hpp"
 
-#include "reference/fit.hpp"
 #include "reference/fit_svd.hpp"
 #include "reference/predictor.hpp"
 
@@ -8,34 +7,6 @@ namespace kda::harness {
 namespace {
 
 using reference::Coefficients;
-using reference::FitResult;
-
-FitAnswer answer_fit(const FitCase& fit_case, const FitResult& fit) {
-  FitAnswer answer;
-  if (fit.raw) {
-    answer.raw_a = fit.raw->a;
-    answer.raw_b = fit.raw->b;
-    answer.raw_c = fit.raw->c;
-  }
-  if (fit.error) {
-    answer.error = name(*fit.error);
-    return answer;
-  }
-  answer.a = fit.corrected->a;
-  answer.b = fit.corrected->b;
-  answer.c = fit.corrected->c;
-  for (const reference::FitWarning& warning : fit.warnings) answer.warning = name(warning.code);
-  if (fit_case.base_chunk_size) {
-    const reference::TargetLatency target =
-        target_latency(*fit.corrected, *fit_case.base_chunk_size);
-    if (target.error) {
-      answer.error = name(*target.error);
-    } else {
-      answer.target_latency = target.value;
-    }
-  }
-  return answer;
-}
 
 PredictAnswer answer_predict(const PredictCase& query) {
   std::optional<Coefficients> f;
@@ -67,6 +38,33 @@ Answer answer_with(const Case& test_case, Fit fit) {
 }
 
 }  // namespace
+
+FitAnswer answer_fit(const FitCase& fit_case, const reference::FitResult& fit) {
+  FitAnswer answer;
+  if (fit.raw) {
+    answer.raw_a = fit.raw->a;
+    answer.raw_b = fit.raw->b;
+    answer.raw_c = fit.raw->c;
+  }
+  if (fit.error) {
+    answer.error = name(*fit.error);
+    return answer;
+  }
+  answer.a = fit.corrected->a;
+  answer.b = fit.corrected->b;
+  answer.c = fit.corrected->c;
+  for (const reference::FitWarning& warning : fit.warnings) answer.warning = name(warning.code);
+  if (fit_case.base_chunk_size) {
+    const reference::TargetLatency target =
+        target_latency(*fit.corrected, *fit_case.base_chunk_size);
+    if (target.error) {
+      answer.error = name(*target.error);
+    } else {
+      answer.target_latency = target.value;
+    }
+  }
+  return answer;
+}
 
 Answer answer_by_qr(const Case& test_case) {
   return answer_with(test_case, reference::fit_quadratic);

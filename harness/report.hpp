@@ -16,6 +16,9 @@ namespace kda::harness {
 /// Format "kdacheck-report", version 1: environment, counts, results.
 [[nodiscard]] nlohmann::json to_json(const RunReport& report);
 
+/// JSON as reports hold it: indented, bytes that are not UTF-8 replaced, a newline at the end.
+[[nodiscard]] std::string to_file_text(const nlohmann::json& json);
+
 /// One testsuite per implementation, one testcase per case; unsupported cases are "skipped",
 /// unreadable ones "error".
 [[nodiscard]] std::string to_junit(const RunReport& report);

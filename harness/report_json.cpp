@@ -43,6 +43,11 @@ nlohmann::json environment() {
           {"threads", std::thread::hardware_concurrency()}};
 }
 
+std::string to_file_text(const nlohmann::json& json) {
+  // File names need not be UTF-8; JSON must be.
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 nlohmann::json to_json(const RunReport& report) {
   nlohmann::json counts;
   for (std::uint8_t i = 0; i < kVerdictCount; ++i)

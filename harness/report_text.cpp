@@ -22,12 +22,19 @@ std::string upper(std::string_view text) {
   return out;
 }
 
+/// Names come from files: none may forge lines of the report.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+  return text;
+}
+
 /// One problem with everything needed to look into it.
 std::string problem(const CaseResult& result) {
-  std::string text = fmt::format("{}  {}", upper(name(result.verdict)), result.case_name);
+  std::string text = fmt::format("{}  {}", upper(name(result.verdict)), one_line(result.case_name));
   if (!result.implementation.empty()) text += "  " + result.implementation;
   if (!result.code.empty()) text += "  " + result.code;
-  text += "\n" + indented(result.detail);
+  text += "\n" + indented(one_line(result.detail));
   if (result.comparison && result.verdict == Verdict::kFailed)
     text += indented(to_text(*result.comparison));
   if (!result.oracle.empty()) text += "    expected values: " + result.oracle + "\n";

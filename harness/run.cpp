@@ -7,8 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -87,6 +89,13 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
       report.input_errors.emplace_back(error.what());
     }
   }
+  for (const auto& file : options.case_files) {
+    try {
+      for (CaseLine& line : read_case_list(file)) all.push_back({{}, std::move(line)});
+    } catch (const Error& error) {
+      report.input_errors.emplace_back(error.what());
+    }
+  }
   for (const std::string& line : options.case_lines) {
     try {
       all.push_back({{}, parse_case_line(line)});
@@ -128,7 +137,7 @@ CaseResult unreadable(const WorkItem& item, const Error& error) {
   result.line = item.line ? to_string(*item.line) : "";
   result.verdict = Verdict::kFixtureError;
   result.code = name(error.code());
-  result.detail = error.message();
+  result.detail = error.message() + ". Fix: " + error.fix();
   return result;
 }
 
@@ -159,6 +168,9 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
   } catch (const std::bad_alloc&) {
     results.assign(1, unreadable(item, Error(ErrorCode::kOutOfMemory,
                                              item.label() + ": does not fit into memory")));
+  } catch (const std::exception& error) {  // nothing that one case does may end the run
+    results.assign(
+        1, unreadable(item, Error(ErrorCode::kFileUnreadable, item.label() + ": " + error.what())));
   }
   for (CaseResult& result : results) result.command = repeat_command(options, result);
   return results;
@@ -198,7 +210,12 @@ RunReport run(const RunOptions& options, const Progress& progress) {
     }
   };
   std::vector<std::jthread> threads;
-  for (std::int64_t i = 1; i < options.jobs; ++i) threads.emplace_back(worker);
+  const auto most = std::min(options.jobs, static_cast<std::int64_t>(plan.items.size()));
+  try {
+    for (std::int64_t i = 1; i < most; ++i) threads.emplace_back(worker);
+  } catch (const std::system_error&) {
+    // Fewer threads than asked for take longer, that is all.
+  }
   worker();
   threads.clear();  // joins
 

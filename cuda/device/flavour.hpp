@@ -1,5 +1,7 @@
 #pragma once
 
+// NOLINTBEGIN(bugprone-macro-parentheses): arguments are types and names
+
 // A kernel is written once, in the primitives of cuda/device, and compiled twice: by nvcc, where a
 // primitive is its PTX instruction, and by the host's compiler, where it calls the executor
 // (cuda/simt). The two meanings live in inline namespaces of different names, so that both can be
@@ -32,3 +34,5 @@
                                                      ::kda::cuda::simt::Site::here())) \
   }
 #endif
+
+// NOLINTEND(bugprone-macro-parentheses)

@@ -33,6 +33,7 @@ using Like = std::conditional_t<std::is_const_v<T>, const U, U>;
 template <class T>
 KDA_HOST_DEVICE T* advance(T* p, std::int64_t n) {
   const auto bytes = n * static_cast<std::int64_t>(sizeof(T));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): that is the point
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) +
                               static_cast<std::uintptr_t>(bytes));
 }
@@ -54,7 +55,7 @@ struct Global {
   KDA_HOST_DEVICE Global operator+(std::int64_t n) const { return {detail::advance(raw, n)}; }
   /// The same address with elements of another type.
   template <class U>
-  KDA_HOST_DEVICE Global<detail::Like<T, U>> as() const {
+  [[nodiscard]] KDA_HOST_DEVICE Global<detail::Like<T, U>> as() const {
     return {reinterpret_cast<detail::Like<T, U>*>(raw)};
   }
 };
@@ -72,7 +73,7 @@ struct Shared {
   }
   KDA_HOST_DEVICE Shared operator+(std::int64_t n) const { return {detail::advance(raw, n)}; }
   template <class U>
-  KDA_HOST_DEVICE Shared<detail::Like<T, U>> as() const {
+  [[nodiscard]] KDA_HOST_DEVICE Shared<detail::Like<T, U>> as() const {
     return {reinterpret_cast<detail::Like<T, U>*>(raw)};
   }
 };

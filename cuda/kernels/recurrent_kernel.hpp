@@ -49,7 +49,7 @@ struct Place {
 KDA_DEVICE Place locate(const RecurrentParams& p, std::int64_t block) {
   const std::int64_t row = block / p.v_blocks;
   const std::int64_t n = row / p.HV;
-  Place place;
+  Place place{};
   place.hv = static_cast<int>(row % p.HV);
   place.h = place.hv / p.heads_per_group;
   place.v0 = static_cast<int>(block % p.v_blocks) * kColumns;
@@ -68,9 +68,9 @@ KDA_DEVICE Place locate(const RecurrentParams& p, std::int64_t block) {
 template <int KP>
 struct TokenInputs {
   static constexpr int kChannels = (KP + kThreads - 1) / kThreads;
-  device::Floats<kChannels> q;
-  device::Floats<kChannels> k;
-  device::Floats<kChannels> g;
+  Floats<kChannels> q;
+  Floats<kChannels> k;
+  Floats<kChannels> g;
   float v;
   float beta;
 
@@ -203,6 +203,70 @@ struct TileOf<State, false, KP> {
   using Type = VkTile<State, KP>;
 };
 
+/// Shared memory of the block, and the stage of a token in it.
+template <class Tile, bool kKeyFirst, int KP>
+struct Stages {
+  static constexpr int kChannelFloats = kKeyFirst ? 4 * KP : 3 * KP;
+  static constexpr int kAllChannelFloats = 2 * kChannelFloats;
+  static constexpr int kAllTokenFloats = 2 * kTokenFloats;
+  static constexpr int kSumFloats = kKeyFirst ? kWarps * 2 * kColumns : 1;
+
+  Shared<float> channel_floats;
+  Shared<float> token_floats;
+
+  [[nodiscard]] KDA_DEVICE Stage<Tile> of(std::int64_t i_t) const {
+    const std::int64_t i = i_t & 1;
+    Stage<Tile> stage{};
+    const Shared<float> channels = channel_floats + i * kChannelFloats;
+    if constexpr (kKeyFirst) {
+      stage.channels.words = channels.template as<Vec<float, 4>>();
+    } else {
+      stage.channels.values = channels;
+    }
+    stage.v = token_floats + i * kTokenFloats;
+    stage.scalars = stage.v + kColumns;
+    stage.o = stage.scalars + 16;
+    return stage;
+  }
+};
+
+template <class State, class Tile>
+KDA_DEVICE void load_tile(const RecurrentParams& p, const Place& place, Tile& tile) {
+  const StateTensor<const std::byte>& x = p.state_in;
+  if (!x.data) return;
+  const auto head =
+      x.data.template as<State>() + (place.sequence.slot * x.slot + place.hv * x.head);
+  tile.load(head, x.row, p.K, place.v0, p.V, x.vectors);
+}
+
+template <class State, class Tile>
+KDA_DEVICE void store_tile(const RecurrentParams& p, const Place& place, const Tile& tile) {
+  const StateTensor<std::byte>& x = p.state_out;
+  if (!x.data) return;
+  const auto head =
+      x.data.template as<State>() + (place.sequence.slot * x.slot + place.hv * x.head);
+  tile.store(head, x.row, p.K, place.v0, p.V, x.vectors);
+}
+
+/// From a token's sums over K: what is written to the state, and the output. With l2norm the
+/// vectors are k k_factor and q q_factor; the factors go into the sums.
+template <class Tile>
+KDA_DEVICE void finish_token(const RecurrentParams& p, const Stage<Tile>& stage, const Tile& tile,
+                             const Floats<Tile::kOwnColumns>& k_sum,
+                             const Floats<Tile::kOwnColumns>& q_sum, Floats<Tile::kOwnColumns>& w) {
+  const TokenScalars t = token_scalars(p, stage);
+  KDA_UNROLL
+  for (int j = 0; j < Tile::kOwnColumns; ++j) {
+    const float v = device::load(stage.v, tile.column(j));
+    const float delta = t.beta * device::fma_rn(-t.k_factor, k_sum[j], v);
+    w[j] = t.k_factor * delta;
+    if (tile.writes_output()) {
+      const float o = p.scale * t.q_factor * device::fma_rn(t.qk, w[j], q_sum[j]);
+      device::store(stage.o, tile.column(j), o);
+    }
+  }
+}
+
 /// Blocks on a multiprocessor: as many as registers allow without spilling. Several keep enough
 /// loads of states in flight, and decoding does little else.
 template <class State, bool kKeyFirst, int KP>
@@ -213,106 +277,48 @@ template <class State, bool kKeyFirst, int KP>
 KDA_KERNEL_RESIDENT(kThreads, (kResidentBlocks<State, kKeyFirst, KP>))
 recurrent_kernel(RecurrentParams p) {
   using Tile = typename TileOf<State, kKeyFirst, KP>::Type;
-  constexpr int kOwn = Tile::kOwnColumns;
-  constexpr int kChannelFloats = kKeyFirst ? 4 * KP : 3 * KP;
-  KDA_SHARED(float, channel_floats, 2 * kChannelFloats);
-  KDA_SHARED(float, token_floats, 2 * kTokenFloats);
-  KDA_SHARED(float, warp_sums, kKeyFirst ? kWarps * 2 * kColumns : 1);
+  using Memory = Stages<Tile, kKeyFirst, KP>;
+  KDA_SHARED(float, channel_floats, Memory::kAllChannelFloats);
+  KDA_SHARED(float, token_floats, Memory::kAllTokenFloats);
+  KDA_SHARED(float, warp_sums, Memory::kSumFloats);
+  const Memory stages{channel_floats, token_floats};
 
   const int thread = static_cast<int>(device::thread_idx_x());
-  const std::int64_t block =
-      device::block_idx_x() +
-      static_cast<std::int64_t>(device::block_idx_y()) * device::grid_dim_x();
+  const auto row = static_cast<std::int64_t>(device::block_idx_y());
+  const std::int64_t block = row * device::grid_dim_x() + device::block_idx_x();
   if (block >= p.num_blocks) return;
   const Place place = locate(p, block);
-  const SequenceEntry& sequence = place.sequence;
-  if (sequence.slot < 0) return;
-
-  const auto stage_of = [&](std::int64_t i_t) {
-    const int i = static_cast<int>(i_t & 1);
-    Stage<Tile> stage;
-    if constexpr (kKeyFirst) {
-      stage.channels.words = (channel_floats + i * kChannelFloats).template as<Vec<float, 4>>();
-    } else {
-      stage.channels.values = channel_floats + i * kChannelFloats;
-    }
-    stage.v = token_floats + i * kTokenFloats;
-    stage.scalars = stage.v + kColumns;
-    stage.o = stage.scalars + 16;
-    return stage;
-  };
+  const std::int64_t length = place.sequence.length;
+  if (place.sequence.slot < 0) return;
 
   Tile tile(thread);
-  if (p.state_in.data) {
-    const auto head = p.state_in.data.template as<State>() +
-                      (sequence.slot * p.state_in.slot + place.hv * p.state_in.head);
-    tile.load(head, p.state_in.row, p.K, place.v0, p.V, p.state_in.vectors);
-  } else {
-    tile.clear();
-  }
-
-  TokenInputs<KP> next;
-  if (sequence.length > 0) next.load(p, place, 0, thread);
-  for (std::int64_t i_t = 0; i_t < sequence.length; ++i_t) {
-    const Stage<Tile> stage = stage_of(i_t);
+  load_tile<State>(p, place, tile);
+  TokenInputs<KP> next{};
+  if (length > 0) next.load(p, place, 0, thread);
+  for (std::int64_t i_t = 0; i_t < length; ++i_t) {
+    const Stage<Tile> stage = stages.of(i_t);
     stage_token<Tile, KP>(p, place, next, stage, thread);
     device::sync_block();
-    if (i_t + 1 < sequence.length) next.load(p, place, i_t + 1, thread);
-    if (i_t > 0) store_output(p, place, i_t - 1, stage_of(i_t - 1), thread);
+    if (i_t + 1 < length) next.load(p, place, i_t + 1, thread);
+    if (i_t > 0) store_output(p, place, i_t - 1, stages.of(i_t - 1), thread);
 
-    device::Floats<kOwn> k_sum = {};
-    device::Floats<kOwn> q_sum = {};
+    Floats<Tile::kOwnColumns> k_sum = {};
+    Floats<Tile::kOwnColumns> q_sum = {};
     tile.decay_and_read(stage.channels, k_sum, q_sum);
     if constexpr (kKeyFirst) {
-      // [warp][k or q][column]
-      if (thread % 32 < Tile::kLanesPerRow) {
-        const int at = thread / 32 * 2 * kColumns;
-        KDA_UNROLL
-        for (int j = 0; j < kOwn; ++j) {
-          device::store(warp_sums, at + tile.column(j), k_sum[j]);
-          device::store(warp_sums, at + kColumns + tile.column(j), q_sum[j]);
-        }
-      }
+      tile.publish_sums(warp_sums, thread, k_sum, q_sum);
       device::sync_block();
-      KDA_UNROLL
-      for (int j = 0; j < kOwn; ++j) k_sum[j] = q_sum[j] = 0.F;
-      // Not unrolled, or all of these loads would be in flight at once, at a register each.
-      KDA_NO_UNROLL
-      for (int w = 0; w < kWarps; ++w) {
-        const Shared<float> sums = warp_sums + w * 2 * kColumns;
-        KDA_UNROLL
-        for (int j = 0; j < kOwn; ++j) {
-          k_sum[j] += device::load(sums, tile.column(j));
-          q_sum[j] += device::load(sums, kColumns + tile.column(j));
-        }
-      }
+      tile.collect_sums(warp_sums, k_sum, q_sum);
     }
-
-    const TokenScalars t = token_scalars(p, stage);
-    device::Floats<kOwn> w;
-    KDA_UNROLL
-    for (int j = 0; j < kOwn; ++j) {
-      const float v = device::load(stage.v, tile.column(j));
-      // With l2norm the normalised vectors are k k_factor and q q_factor; the factors go into sums.
-      const float delta = t.beta * device::fma_rn(-t.k_factor, k_sum[j], v);
-      w[j] = t.k_factor * delta;
-      if (tile.writes_output()) {
-        const float o = p.scale * t.q_factor * device::fma_rn(t.qk, w[j], q_sum[j]);
-        device::store(stage.o, tile.column(j), o);
-      }
-    }
+    Floats<Tile::kOwnColumns> w = {};
+    finish_token(p, stage, tile, k_sum, q_sum, w);
     tile.write(stage.channels, w);
   }
-
-  if (sequence.length > 0) {
+  if (length > 0) {
     device::sync_block();
-    store_output(p, place, sequence.length - 1, stage_of(sequence.length - 1), thread);
+    store_output(p, place, length - 1, stages.of(length - 1), thread);
   }
-  if (p.state_out.data) {
-    const auto head = p.state_out.data.template as<State>() +
-                      (sequence.slot * p.state_out.slot + place.hv * p.state_out.head);
-    tile.store(head, p.state_out.row, p.K, place.v0, p.V, p.state_out.vectors);
-  }
+  store_tile<State>(p, place, tile);
 }
 
 }  // namespace KDA_FLAVOUR

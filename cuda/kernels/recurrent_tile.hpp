@@ -44,7 +44,7 @@ template <class State, int E>
 KDA_DEVICE void store_piece(const Floats<E>& s, Global<State> row, int column, int limit,
                             bool vectors) {
   if (vectors && column + E <= limit) {
-    Vec<State, E> piece;
+    Vec<State, E> piece{};
     KDA_UNROLL
     for (int e = 0; e < E; ++e) piece.x[e] = device::narrow<State>(s[e]);
     device::store((row + column).template as<Vec<State, E>>(), 0, piece);
@@ -77,39 +77,32 @@ struct ChannelArrays {
     device::store(values, KP + c, q);
     device::store(values, 2 * KP + c, decay);
   }
-  KDA_DEVICE Vec<float, 4> get(int which, int c) const {
+  [[nodiscard]] KDA_DEVICE Vec<float, 4> get(int which, int c) const {
     return device::load((values + (which * KP + c)).template as<Vec<float, 4>>(), 0);
   }
 };
 
-/// State [K,V]: a thread has E columns of every kRowStep-th row.
+/// State [K,V]: a thread has kPiece columns of every kRowStep-th row.
 template <class State, int KP>
 struct KvTile {
-  static constexpr int E = 16 / static_cast<int>(sizeof(State));
-  static constexpr int kLanesPerRow = kColumns / E;
+  static constexpr int kPiece = 16 / static_cast<int>(sizeof(State));
+  static constexpr int kLanesPerRow = kColumns / kPiece;
   static constexpr int kRowStep = kThreads / kLanesPerRow;
   static constexpr int kRows = KP / kRowStep;
-  static constexpr int kOwnColumns = E;
+  static constexpr int kOwnColumns = kPiece;
   using Channels = ChannelWords<KP>;
 
-  FloatMatrix<kRows, E> s;
+  FloatMatrix<kRows, kPiece> s{};
   int first_row;
   int first_column;
 
+  /// The state of a sequence that starts from nothing.
   KDA_DEVICE explicit KvTile(int thread)
-      : first_row(thread / kLanesPerRow), first_column(thread % kLanesPerRow * E) {}
+      : first_row(thread / kLanesPerRow), first_column(thread % kLanesPerRow * kPiece) {}
 
-  KDA_DEVICE int column(int j) const { return first_column + j; }
+  [[nodiscard]] KDA_DEVICE int column(int j) const { return first_column + j; }
   /// Of the threads that come to know a column's sums, the one that writes its output.
-  KDA_DEVICE bool writes_output() const { return first_row == 0; }
-
-  KDA_DEVICE void clear() {
-    KDA_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      KDA_UNROLL
-      for (int e = 0; e < E; ++e) s[i][e] = 0.F;
-    }
-  }
+  [[nodiscard]] KDA_DEVICE bool writes_output() const { return first_row == 0; }
 
   KDA_DEVICE void load(Global<const State> head, std::int64_t row_stride, int K, int v0, int V,
                        bool vectors) {
@@ -117,7 +110,7 @@ struct KvTile {
     for (int i = 0; i < kRows; ++i) {
       const int row = first_row + i * kRowStep;
       const int limit = row < K ? V : 0;
-      load_piece<State, E>(s[i], head + row * row_stride, v0 + first_column, limit, vectors);
+      load_piece<State, kPiece>(s[i], head + row * row_stride, v0 + first_column, limit, vectors);
     }
   }
 
@@ -127,17 +120,17 @@ struct KvTile {
     for (int i = 0; i < kRows; ++i) {
       const int row = first_row + i * kRowStep;
       const int limit = row < K ? V : 0;
-      store_piece<State, E>(s[i], head + row * row_stride, v0 + first_column, limit, vectors);
+      store_piece<State, kPiece>(s[i], head + row * row_stride, v0 + first_column, limit, vectors);
     }
   }
 
   /// Decays the state; adds k.S and q.S of this thread's rows, then of its warp's.
-  KDA_DEVICE void decay_and_read(Channels channels, Floats<E>& k_sum, Floats<E>& q_sum) {
+  KDA_DEVICE void decay_and_read(Channels channels, Floats<kPiece>& k_sum, Floats<kPiece>& q_sum) {
     KDA_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const Vec<float, 4> c = device::load(channels.words, first_row + i * kRowStep);
       KDA_UNROLL
-      for (int e = 0; e < E; ++e) {
+      for (int e = 0; e < kPiece; ++e) {
         s[i][e] = decayed(c.x[2], s[i][e]);
         k_sum[e] = device::fma_rn(c.x[0], s[i][e], k_sum[e]);
         q_sum[e] = device::fma_rn(c.x[1], s[i][e], q_sum[e]);
@@ -146,55 +139,74 @@ struct KvTile {
     KDA_UNROLL
     for (int step = kLanesPerRow; step < 32; step *= 2) {
       KDA_UNROLL
-      for (int e = 0; e < E; ++e) {
+      for (int e = 0; e < kPiece; ++e) {
         k_sum[e] += device::shuffle_xor(k_sum[e], step);
         q_sum[e] += device::shuffle_xor(q_sum[e], step);
       }
     }
   }
 
+  /// A warp's sums, for the others: [warp][k or q][column].
+  KDA_DEVICE void publish_sums(Shared<float> warp_sums, int thread, const Floats<kPiece>& k_sum,
+                               const Floats<kPiece>& q_sum) const {
+    if (thread % 32 >= kLanesPerRow) return;
+    const int at = thread / 32 * 2 * kColumns;
+    KDA_UNROLL
+    for (int e = 0; e < kPiece; ++e) {
+      device::store(warp_sums, at + column(e), k_sum[e]);
+      device::store(warp_sums, at + kColumns + column(e), q_sum[e]);
+    }
+  }
+
+  KDA_DEVICE void collect_sums(Shared<float> warp_sums, Floats<kPiece>& k_sum,
+                               Floats<kPiece>& q_sum) const {
+    KDA_UNROLL
+    for (int e = 0; e < kPiece; ++e) k_sum[e] = q_sum[e] = 0.F;
+    // Not unrolled, or all of these loads would be in flight at once, at a register each.
+    KDA_NO_UNROLL
+    for (int w = 0; w < kWarps; ++w) {
+      const int at = w * 2 * kColumns;
+      KDA_UNROLL
+      for (int e = 0; e < kPiece; ++e) {
+        k_sum[e] += device::load(warp_sums, at + column(e));
+        q_sum[e] += device::load(warp_sums, at + kColumns + column(e));
+      }
+    }
+  }
+
   /// S += k w^T.
-  KDA_DEVICE void write(Channels channels, const Floats<E>& w) {
+  KDA_DEVICE void write(Channels channels, const Floats<kPiece>& w) {
     KDA_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const float k = device::load(channels.words, first_row + i * kRowStep).x[0];
       KDA_UNROLL
-      for (int e = 0; e < E; ++e) s[i][e] = device::fma_rn(k, w[e], s[i][e]);
+      for (int e = 0; e < kPiece; ++e) s[i][e] = device::fma_rn(k, w[e], s[i][e]);
     }
   }
 };
 
-/// State [V,K]: a warp has 8 columns; their channels lie along its lanes, E to a piece.
+/// State [V,K]: a warp has 8 columns; their channels lie along its lanes, kPiece to a piece.
 template <class State, int KP>
 struct VkTile {
-  static constexpr int E = 16 / static_cast<int>(sizeof(State));
-  static constexpr int kLanesPerRow = KP / E < 32 ? KP / E : 32;
-  static constexpr int kPieces = KP / (E * kLanesPerRow);
+  static constexpr int kPiece = 16 / static_cast<int>(sizeof(State));
+  static constexpr int kLanesPerRow = KP / kPiece < 32 ? KP / kPiece : 32;
+  static constexpr int kPieces = KP / (kPiece * kLanesPerRow);
   static constexpr int kRowsAtOnce = 32 / kLanesPerRow;
   static constexpr int kOwnColumns = kColumns / kWarps / kRowsAtOnce;
   using Channels = ChannelArrays<KP>;
 
-  FloatMatrix<kPieces, E> s[static_cast<unsigned>(kOwnColumns)];
+  FloatMatrix<kPieces, kPiece> s[static_cast<unsigned>(kOwnColumns)]{};
   int first_channel;
   int first_row;
 
   KDA_DEVICE explicit VkTile(int thread)
-      : first_channel(thread % 32 % kLanesPerRow * E),
+      : first_channel(thread % 32 % kLanesPerRow * kPiece),
         first_row(thread / 32 * (kColumns / kWarps) + thread % 32 / kLanesPerRow) {}
 
-  KDA_DEVICE int column(int j) const { return first_row + j * kRowsAtOnce; }
-  KDA_DEVICE bool writes_output() const { return first_channel == 0; }
-  KDA_DEVICE int channel(int piece) const { return first_channel + piece * kLanesPerRow * E; }
-
-  KDA_DEVICE void clear() {
-    KDA_UNROLL
-    for (int j = 0; j < kOwnColumns; ++j) {
-      KDA_UNROLL
-      for (int p = 0; p < kPieces; ++p) {
-        KDA_UNROLL
-        for (int e = 0; e < E; ++e) s[j][p][e] = 0.F;
-      }
-    }
+  [[nodiscard]] KDA_DEVICE int column(int j) const { return first_row + j * kRowsAtOnce; }
+  [[nodiscard]] KDA_DEVICE bool writes_output() const { return first_channel == 0; }
+  [[nodiscard]] KDA_DEVICE int channel(int piece) const {
+    return first_channel + piece * kLanesPerRow * kPiece;
   }
 
   KDA_DEVICE void load(Global<const State> head, std::int64_t row_stride, int K, int v0, int V,
@@ -204,7 +216,8 @@ struct VkTile {
       const int v = v0 + column(j);
       KDA_UNROLL
       for (int p = 0; p < kPieces; ++p) {
-        load_piece<State, E>(s[j][p], head + v * row_stride, channel(p), v < V ? K : 0, vectors);
+        load_piece<State, kPiece>(s[j][p], head + v * row_stride, channel(p), v < V ? K : 0,
+                                  vectors);
       }
     }
   }
@@ -216,7 +229,8 @@ struct VkTile {
       const int v = v0 + column(j);
       KDA_UNROLL
       for (int p = 0; p < kPieces; ++p) {
-        store_piece<State, E>(s[j][p], head + v * row_stride, channel(p), v < V ? K : 0, vectors);
+        store_piece<State, kPiece>(s[j][p], head + v * row_stride, channel(p), v < V ? K : 0,
+                                   vectors);
       }
     }
   }
@@ -227,7 +241,7 @@ struct VkTile {
     KDA_UNROLL
     for (int p = 0; p < kPieces; ++p) {
       KDA_UNROLL
-      for (int part = 0; part < E; part += 4) {
+      for (int part = 0; part < kPiece; part += 4) {
         const Vec<float, 4> k = channels.get(0, channel(p) + part);
         const Vec<float, 4> q = channels.get(1, channel(p) + part);
         const Vec<float, 4> decay = channels.get(2, channel(p) + part);
@@ -257,7 +271,7 @@ struct VkTile {
     KDA_UNROLL
     for (int p = 0; p < kPieces; ++p) {
       KDA_UNROLL
-      for (int part = 0; part < E; part += 4) {
+      for (int part = 0; part < kPiece; part += 4) {
         const Vec<float, 4> k = channels.get(0, channel(p) + part);
         KDA_UNROLL
         for (int j = 0; j < kOwnColumns; ++j) {

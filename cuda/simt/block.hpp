@@ -36,9 +36,9 @@ enum class Wait : std::uint8_t {
 enum class ThreadState : std::uint8_t { kReady, kWaiting, kExited };
 
 struct PendingCopy {
-  Copy copy;
-  unsigned group;
-  bool moved;  ///< eager: the data is there, only the wait is missing
+  Copy copy{};
+  unsigned group = 0;
+  bool moved = false;  ///< eager: the data is there, only the wait is missing
   Site site;
 };
 

@@ -7,10 +7,10 @@ namespace kda::cuda::simt {
 namespace {
 
 struct ShuffleOperand {
-  std::uint64_t value;
-  std::uint64_t result;
-  Shuffle kind;
-  int operand;
+  std::uint64_t value = 0;
+  std::uint64_t result = 0;
+  Shuffle kind = Shuffle::kIndex;
+  int operand = 0;
   Site site;
 };
 

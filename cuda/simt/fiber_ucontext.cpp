@@ -28,6 +28,7 @@ void Context::prepare() {
   context.uc_link = nullptr;
   const Start start = [](unsigned high, unsigned low) {
     const auto address = (std::uint64_t{high} << 32) | low;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): there is no other way through makecontext
     started(*reinterpret_cast<Context*>(static_cast<std::uintptr_t>(address)));
   };
   const auto address = std::uint64_t{reinterpret_cast<std::uintptr_t>(this)};

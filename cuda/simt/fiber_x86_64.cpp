@@ -45,8 +45,8 @@ void kda_simt_enter();
 namespace kda::cuda::simt {
 
 void Context::prepare() {
-  const auto top =
-      reinterpret_cast<std::uintptr_t>(stack_low_ + stack_bytes_) & ~std::uintptr_t{15};
+  std::byte* top = stack_low_ + stack_bytes_;
+  top -= reinterpret_cast<std::uintptr_t>(top) % 16;
   auto** slot = reinterpret_cast<void**>(top);
   void (*start)(Context&) = &Context::started;
   // What kda_simt_swap pops, last first; two empty words keep the stack 16-byte aligned at the

@@ -52,8 +52,8 @@ class Memory {
 
  private:
   struct Owned {
-    std::byte* block;
-    std::size_t block_bytes;
+    std::byte* block = nullptr;
+    std::size_t block_bytes = 0;
     Buffer buffer;
   };
 

@@ -50,7 +50,9 @@ inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
 inline constexpr unsigned kMaxGridX = 0x7FFFFFFF;
 inline constexpr unsigned kMaxGridYz = 65535;
-inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;       ///< dynamic and static together
-inline constexpr std::size_t kMaxStaticSharedBytes = 48 * 1024;  ///< arrays sized at compile time
+inline constexpr std::size_t kMaxSharedBytes =
+    std::size_t{227} * 1024;  ///< dynamic and static together
+inline constexpr std::size_t kMaxStaticSharedBytes =
+    std::size_t{48} * 1024;  ///< arrays sized at compile time
 
 }  // namespace kda::cuda::simt

@@ -6,7 +6,8 @@
 // the executor's own files are compiled without ThreadSanitizer (kernel threads share its state
 // with no synchronisation that TSan could know of), so no macro tells them that it is linked in.
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier): names of the sanitizers' interface
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the sanitizers'
+// interface
 [[gnu::weak]] void* __tsan_get_current_fiber();
 [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
 [[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
@@ -22,7 +23,7 @@ extern "C" {
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* save, const void** bottom,
                                                    std::size_t* size);
 [[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* address, std::size_t size);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace kda::cuda::simt::sanitizer {

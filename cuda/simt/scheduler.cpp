@@ -20,7 +20,7 @@ unsigned random_below(Block& block, unsigned limit) {
 void draw_priorities(Block& block, Warp& warp, unsigned number) {
   warp.priority = random_below(block, 1U << 16U);
   for (std::uint32_t lanes = warp.lanes; lanes != 0; lanes &= lanes - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     block.threads[number * kWarpSize + lane]->priority = random_below(block, 256);
   }
 }

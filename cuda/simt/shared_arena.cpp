@@ -11,8 +11,8 @@
 namespace kda::cuda::simt {
 namespace {
 
-constexpr std::size_t kMargin = 256 * 1024;
-constexpr std::size_t kSlotBytes = 2 * kMargin + 256 * 1024;
+constexpr std::size_t kMargin = std::size_t{256} * 1024;
+constexpr std::size_t kSlotBytes = 2 * kMargin + std::size_t{256} * 1024;
 constexpr std::size_t kArenaBytes = kSlotBytes * SharedArena::kMaxArrays;
 constexpr std::size_t kBankPeriod = 1024;
 static_assert(kMargin >= kMaxSharedBytes && kMargin % kBankPeriod == 0);

@@ -397,7 +397,9 @@ std::vector<Sequence> sequences(const Problem& p, std::int64_t chunk, std::int64
 
 Semantics meaning(const Problem& p) {
   const GateForm gate = gate_form(p);
-  const std::int64_t chunk = std::max<std::int64_t>(p.chunk_size, 1);
+  // A chunk longer than every sequence is the same as one of T tokens, and keeps sums in range.
+  const std::int64_t longest = std::max<std::int64_t>(T_of(p), 1);
+  const std::int64_t chunk = std::clamp<std::int64_t>(p.chunk_size, 1, longest);
   std::int64_t num_chunks = 0;
   std::vector<Sequence> list = sequences(p, chunk, &num_chunks);
   return {.B = B_of(p),

@@ -14,8 +14,8 @@ namespace {
 
 class Hash : public ::testing::Test {
  protected:
-  TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  std::filesystem::path target = folder / "file.h5";
 };
 
 std::string hash_of(const ContentRecord& record) {
@@ -40,36 +40,36 @@ TEST(ContentHash, IsSha256OfTheRecords) {
 }
 
 TEST_F(Hash, OfAWholeFileNeverChanges) {
-  write_fixture(file_, small_case());
-  EXPECT_EQ(content_sha256(file_),
+  write_fixture(target, small_case());
+  EXPECT_EQ(content_sha256(target),
             "a55e8ac4ad24cae28d409cf95d8c84763dd4e14a4c92336be07c59bc03045756");
 }
 
 TEST_F(Hash, DoesNotDependOnStorage) {
-  write_fixture(file_, small_case());
-  const std::string before = content_sha256(file_);
+  write_fixture(target, small_case());
+  const std::string before = content_sha256(target);
   const Tensor values = count_up(Dtype::kF32, {1, 3, 1, 2});
-  edit(file_, [&](hid_t file) {  // contiguous instead of chunked, made in another order
+  edit(target, [&](hid_t file) {  // contiguous instead of chunked, made in another order
     add_dataset(file, "/inputs/g", {H5T_IEEE_F32LE, {1, 3, 1, 2}, values.data()});
   });
-  EXPECT_EQ(content_sha256(file_), before);
+  EXPECT_EQ(content_sha256(target), before);
 }
 
 TEST_F(Hash, SeesWhatNoFilterCovers) {
-  write_fixture(file_, small_case());
-  const std::string original = read_bytes(file_);
-  const std::string stored = content_sha256(file_);
+  write_fixture(target, small_case());
+  const std::string original = read_bytes(target);
+  const std::string stored = content_sha256(target);
   const auto expect_caught = [&](const std::function<void(hid_t)>& change) {
-    write_bytes(file_, original);
-    edit(file_, [&](hid_t file) {
+    write_bytes(target, original);
+    edit(target, [&](hid_t file) {
       change(file);
       put_text(file, "/", "content_sha256", stored);
     });
-    expect_refused(file_, ErrorCode::kContentHashMismatch, "/@content_sha256");
+    expect_refused(target, ErrorCode::kContentHashMismatch, "/@content_sha256");
   };
-  write_bytes(file_, original);
-  edit(file_, [&](hid_t file) { put_text(file, "/", "content_sha256", stored); });
-  EXPECT_EQ(read_fixture(file_).name, "small");
+  write_bytes(target, original);
+  edit(target, [&](hid_t file) { put_text(file, "/", "content_sha256", stored); });
+  EXPECT_EQ(read_fixture(target).name, "small");
 
   expect_caught([](hid_t f) { put_text(f, "/", "name", "smalm"); });
   expect_caught([](hid_t f) { put_text(f, "/", "remark", ""); });
@@ -86,26 +86,27 @@ TEST_F(Hash, SeesWhatNoFilterCovers) {
 TEST_F(Hash, FlippedBitInAStoredAttribute) {
   Case fixture = small_case();
   fixture.oracle = "an oracle of this length";
-  write_fixture(file_, fixture);
-  std::string whole = read_bytes(file_);
+  write_fixture(target, fixture);
+  std::string whole = read_bytes(target);
   const std::size_t at = whole.find("an oracle of this length");
   ASSERT_NE(at, std::string::npos);
   whole[at] = 'A';
-  write_bytes(file_, whole);
-  expect_refused(file_, ErrorCode::kContentHashMismatch, "/@content_sha256");
+  write_bytes(target, whole);
+  expect_refused(target, ErrorCode::kContentHashMismatch, "/@content_sha256");
 }
 
 TEST_F(Hash, CoversRootDatasetsAndArraysOfAttributes) {
-  write_result(file_, {{{"o", count_up(Dtype::kF32, {2})}}, std::nullopt, ""});
-  const std::string before = content_sha256(file_);
+  write_result(target, {{{"o", count_up(Dtype::kF32, {2})}}, std::nullopt, ""});
+  const std::string before = content_sha256(target);
   const std::array<double, 2> values{1, 2};
-  edit(file_, [&](hid_t f) { put_attribute(f, "/o", "pair", H5T_IEEE_F64LE, values.data(), {2}); });
-  const std::string with_pair = content_sha256(file_);
+  edit(target,
+       [&](hid_t f) { put_attribute(f, "/o", "pair", H5T_IEEE_F64LE, values.data(), {2}); });
+  const std::string with_pair = content_sha256(target);
   EXPECT_NE(with_pair, before);
-  edit(file_, [&](hid_t f) {
+  edit(target, [&](hid_t f) {
     put_attribute(f, "/o", "pair", H5T_IEEE_F64LE, values.data(), {1, 2});
   });
-  EXPECT_NE(content_sha256(file_), with_pair);
+  EXPECT_NE(content_sha256(target), with_pair);
 }
 
 }  // namespace

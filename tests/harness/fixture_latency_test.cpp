@@ -14,14 +14,14 @@ namespace {
 
 class LatencyFixture : public ::testing::Test {
  protected:
-  void write(const Case& fixture) { write_fixture(file_, fixture); }
-  void change(const std::function<void(hid_t)>& how) { edit(file_, how); }
+  void write(const Case& fixture) { write_fixture(target, fixture); }
+  void change(const std::function<void(hid_t)>& how) { edit(target, how); }
   void expect_error_at(std::string_view object, ErrorCode code) const {
-    expect_refused(file_, code, object);
+    expect_refused(target, code, object);
   }
 
-  TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  std::filesystem::path target = folder / "file.h5";
 };
 
 using FixtureFit = LatencyFixture;
@@ -41,7 +41,7 @@ TEST_F(FixtureFit, Inputs) {
     add_dataset(f, "/inputs/seq_lens", {H5T_STD_I32LE, {2}, lengths.data()});
     add_dataset(f, "/inputs/latencies", {H5T_IEEE_F32LE, {3}, latencies.data()});
   });
-  const FitCase fit = std::get<FitCase>(read_fixture(file_).inputs);
+  const FitCase fit = std::get<FitCase>(read_fixture(target).inputs);
   EXPECT_EQ(fit.seq_lens, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(fit.latencies, (std::vector{0.5, 1.5, 2.5}));
   EXPECT_EQ(fit.base_chunk_size, 512);
@@ -60,13 +60,13 @@ TEST_F(FixtureFit, Answers) {
     put_text(f, "/expected", "error", "fit_a_not_positive");
     put_real(f, "/expected", "raw_a", -1);
   });
-  const Expected expected = *read_fixture(file_).expected;
+  const Expected expected = *read_fixture(target).expected;
   EXPECT_EQ(expected.error, "fit_a_not_positive");
   EXPECT_EQ(expected.fit.raw_a, -1.0);
   change([](hid_t f) { put_real(f, "/expected", "chunk_size", 1); });
   expect_error_at("/expected@chunk_size", ErrorCode::kNameUnknown);
   change([](hid_t f) { remove(f, "/expected"); });
-  EXPECT_FALSE(read_fixture(file_).expected.has_value());
+  EXPECT_FALSE(read_fixture(target).expected.has_value());
 }
 
 TEST_F(FixturePredict, Params) {
@@ -77,7 +77,7 @@ TEST_F(FixturePredict, Params) {
     }
     remove(f, "/inputs");
   });
-  const PredictCase question = std::get<PredictCase>(read_fixture(file_).inputs);
+  const PredictCase question = std::get<PredictCase>(read_fixture(target).inputs);
   EXPECT_EQ(question.history_len, 0);
   EXPECT_EQ(question.page_size, 64);
   EXPECT_EQ(question.context_len, 4096);
@@ -92,7 +92,7 @@ TEST_F(FixturePredict, Answers) {
   change([](hid_t f) { put_text(f, "/expected", "none", "no_target"); });
   expect_error_at("/expected@chunk_size", ErrorCode::kAttributeInvalid);
   change([](hid_t f) { remove_attribute(f, "/expected", "chunk_size"); });
-  EXPECT_EQ(read_fixture(file_).expected->predict.none, "no_target");
+  EXPECT_EQ(read_fixture(target).expected->predict.none, "no_target");
   change([](hid_t f) { remove_attribute(f, "/expected", "none"); });
   expect_error_at("/expected@chunk_size", ErrorCode::kInputMissing);
 }

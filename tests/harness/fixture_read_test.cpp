@@ -16,10 +16,10 @@ namespace {
 
 class Fixture : public ::testing::Test {
  protected:
-  void write(const Case& fixture) { write_fixture(file_, fixture); }
-  void change(const std::function<void(hid_t)>& how) { edit(file_, how); }
+  void write(const Case& fixture) { write_fixture(target, fixture); }
+  void change(const std::function<void(hid_t)>& how) { edit(target, how); }
   void expect_error_at(std::string_view object, ErrorCode code) const {
-    expect_refused(file_, code, object);
+    expect_refused(target, code, object);
   }
   /// Writes the small case, changes it, and wants this error.
   void expect_after(const std::function<void(hid_t)>& how, std::string_view object,
@@ -29,8 +29,8 @@ class Fixture : public ::testing::Test {
     expect_error_at(object, code);
   }
 
-  TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  std::filesystem::path target = folder / "file.h5";
 };
 
 using FixtureHead = Fixture;
@@ -73,27 +73,28 @@ TEST_F(FixtureHead, OptionalTexts) {
   change([](hid_t f) {
     for (const char* name : {"description", "tags", "oracle"}) remove_attribute(f, "/", name);
   });
-  EXPECT_EQ(read_fixture(file_).description, "");
+  EXPECT_EQ(read_fixture(target).description, "");
   change([](hid_t f) {
     put_text(f, "/", "description", "what");
     put_text(f, "/", "tags", "a,b");
     put_text(f, "/", "oracle", "mpmath");
     put_text(f, "/", "remark", "other root attributes are nobody's business");
   });
-  const Case read = read_fixture(file_);
+  const Case read = read_fixture(target);
   EXPECT_EQ(read.description, "what");
   EXPECT_EQ(read.tags, "a,b");
   EXPECT_EQ(read.oracle, "mpmath");
-  EXPECT_EQ(read.file, file_);
+  EXPECT_EQ(read.file, target);
 }
 
 TEST_F(FixtureHead, SeveralThreadsTakeTurns) {
   write(small_case());
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   std::atomic<int> read{0};
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int j = 0; j < 10; ++j) read += read_fixture(file_).name == "small" ? 1 : 0;
+      for (int j = 0; j < 10; ++j) read += read_fixture(target).name == "small" ? 1 : 0;
     });
   }
   threads.clear();
@@ -148,7 +149,7 @@ TEST_F(FixtureNames, ParamsMayBeAbsent) {
   fixture.expected.reset();
   write(fixture);
   change([](hid_t f) { remove(f, "/params"); });
-  const Problem options = std::get<KdaCase>(read_fixture(file_).inputs).options;
+  const Problem options = std::get<KdaCase>(read_fixture(target).inputs).options;
   EXPECT_EQ(options.chunk_size, 64);
   EXPECT_FALSE(options.scale.has_value());
   EXPECT_FALSE(options.lower_bound.has_value());
@@ -158,7 +159,7 @@ TEST_F(FixtureNames, ParamsMayBeAbsent) {
 TEST_F(FixtureExpected, MayBeAbsent) {
   write(small_case());
   change([](hid_t f) { remove(f, "/expected"); });
-  EXPECT_FALSE(read_fixture(file_).expected.has_value());
+  EXPECT_FALSE(read_fixture(target).expected.has_value());
 }
 
 TEST_F(FixtureExpected, ErrorOrTensors) {
@@ -170,7 +171,7 @@ TEST_F(FixtureExpected, ErrorOrTensors) {
       remove(f, path);
     }
   });
-  EXPECT_EQ(read_fixture(file_).expected->error, "beta_shape");
+  EXPECT_EQ(read_fixture(target).expected->error, "beta_shape");
   change([](hid_t f) { remove_attribute(f, "/expected", "error"); });
   expect_error_at("/expected/o", ErrorCode::kInputMissing);
 }
@@ -194,7 +195,7 @@ TEST_F(FixtureExpected, LeadingOneOfChunkStatesIsDropped) {
   change([&](hid_t f) {
     add_dataset(f, "/expected/h", {H5T_IEEE_F64LE, {1, 1, 1, 2, 4}, values.data()});
   });
-  EXPECT_TRUE(same(read_fixture(file_).expected->tensors.at("h"), values));
+  EXPECT_TRUE(same(read_fixture(target).expected->tensors.at("h"), values));
 }
 
 TEST_F(FixtureExpected, TensorsThatAreAskedFor) {
@@ -210,7 +211,7 @@ TEST_F(FixtureExpected, TensorsThatAreAskedFor) {
     add_dataset(f, "/expected/final_state", {H5T_IEEE_F64LE, {7}, values.data()});
     remove(f, "/expected/h");
   });
-  EXPECT_EQ(read_fixture(file_).expected->tensors.size(), 2U);
+  EXPECT_EQ(read_fixture(target).expected->tensors.size(), 2U);
 }
 
 TEST_F(FixtureExpected, IntegersAreNoExpectedValues) {
@@ -229,7 +230,7 @@ TEST_F(FixtureExpected, OfInputsThatTheContractRefusesIsLeftToTheRun) {
     add_dataset(f, "/inputs/beta", {H5T_IEEE_F32LE, {2, 2}, values.data()});
     remove(f, "/expected/h");
   });
-  const Case read = read_fixture(file_);
+  const Case read = read_fixture(target);
   EXPECT_EQ(std::get<KdaCase>(read.inputs).inputs.at("beta").shape(), (Shape{2, 2}));
   EXPECT_EQ(read.expected->tensors.size(), 2U);
 }

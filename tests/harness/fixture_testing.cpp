@@ -189,10 +189,8 @@ void expect_error(const std::function<void()>& call, ErrorCode code, const fs::p
     call();
   } catch (const Error& error) {
     EXPECT_EQ(name(error.code()), name(code)) << error.what();
-    EXPECT_NE(error.message().find(file.string()), std::string::npos) << error.what();
-    EXPECT_NE(error.message().find(": " + std::string(object) + ": "), std::string::npos)
-        << error.what();
-    EXPECT_FALSE(error.fix().empty());
+    const std::string place = file.string() + ": " + std::string(object) + ": ";
+    EXPECT_TRUE(error.message().starts_with(place)) << error.what() << "\nwanted " << place;
     return;
   }
   ADD_FAILURE() << "no error for " << object << ", wanted " << name(code);

@@ -15,19 +15,21 @@ namespace {
 
 class AttributeAs : public ::testing::Test {
  protected:
-  void SetUp() override { write_fixture(file_, small_case()); }
+  void SetUp() override { write_fixture(target, small_case()); }
 
   void put(const std::string& object, const std::string& name, hid_t type, const void* value,
            const std::vector<hsize_t>& shape = {}) {
-    edit(file_, [&](hid_t file) { put_attribute(file, object, name, type, value, shape); });
+    edit(target, [&](hid_t file) { put_attribute(file, object, name, type, value, shape); });
   }
-  Problem read_options() const { return std::get<KdaCase>(read_fixture(file_).inputs).options; }
+  [[nodiscard]] Problem read_options() const {
+    return std::get<KdaCase>(read_fixture(target).inputs).options;
+  }
   void expect_invalid(std::string_view object) const {
-    expect_refused(file_, ErrorCode::kAttributeInvalid, object);
+    expect_refused(target, ErrorCode::kAttributeInvalid, object);
   }
 
-  TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  std::filesystem::path target = folder / "file.h5";
 };
 
 TEST_F(AttributeAs, IntegersOfAnyWidthAndOrder) {
@@ -64,7 +66,7 @@ TEST_F(AttributeAs, IntegerIsNothingElse) {
   expect_invalid("/params@chunk_size");
   put("/params", "chunk_size", H5T_STD_I64LE, two.data(), {0});
   expect_invalid("/params@chunk_size");
-  edit(file_, [](hid_t file) { put_text(file, "/params", "chunk_size", "64"); });
+  edit(target, [](hid_t file) { put_text(file, "/params", "chunk_size", "64"); });
   expect_invalid("/params@chunk_size");
 }
 
@@ -100,7 +102,7 @@ TEST_F(AttributeAs, RealsOfAnyWidthAndOrder) {
 }
 
 TEST_F(AttributeAs, RealIsNothingElse) {
-  edit(file_, [](hid_t file) { put_text(file, "/params", "scale", "0.1"); });
+  edit(target, [](hid_t file) { put_text(file, "/params", "scale", "0.1"); });
   expect_invalid("/params@scale");
   const long double extended = 0.1L;
   put("/params", "scale", H5T_NATIVE_LDOUBLE, &extended);
@@ -137,18 +139,18 @@ TEST_F(AttributeAs, StringsFixedAndVariable) {
     H5Tset_size(type.get(), bytes.size());
     H5Tset_strpad(type.get(), padding);
     put("/", "name", type.get(), bytes.data());
-    EXPECT_EQ(read_fixture(file_).name, "a name");
+    EXPECT_EQ(read_fixture(target).name, "a name");
     put("/", "name", type.get(), bytes.data(), {1});
-    EXPECT_EQ(read_fixture(file_).name, "a name");
+    EXPECT_EQ(read_fixture(target).name, "a name");
   }
   const Handle variable(H5Tcopy(H5T_C_S1));
   H5Tset_size(variable.get(), H5T_VARIABLE);
   const char* text = "caf\xc3\xa9";
   put("/", "name", variable.get(), &text);
-  EXPECT_EQ(read_fixture(file_).name, text);
+  EXPECT_EQ(read_fixture(target).name, text);
   text = nullptr;  // the library stores no string at all
   put("/", "name", variable.get(), &text);
-  EXPECT_EQ(read_fixture(file_).name, "");
+  EXPECT_EQ(read_fixture(target).name, "");
 }
 
 TEST_F(AttributeAs, StringIsNothingElse) {
@@ -164,13 +166,13 @@ TEST_F(AttributeAs, StringsAreUtf8WithoutControlCharacters) {
       "\xf0\x80\x80\x80",  "\xf4\x90\x80\x80",  "\xf5\x80\x80\x80",
   };
   for (const std::string& text : bad) {
-    edit(file_, [&](hid_t file) { put_text(file, "/", "name", text); });
+    edit(target, [&](hid_t file) { put_text(file, "/", "name", text); });
     expect_invalid("/@name");
   }
   const std::vector<std::string> good{"", "tab\tline\n", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
   for (const std::string& text : good) {
-    edit(file_, [&](hid_t file) { put_text(file, "/", "name", text); });
-    EXPECT_EQ(read_fixture(file_).name, text);
+    edit(target, [&](hid_t file) { put_text(file, "/", "name", text); });
+    EXPECT_EQ(read_fixture(target).name, text);
   }
 }
 
@@ -178,11 +180,11 @@ TEST_F(AttributeAs, ForeignKindsMatterOnlyWhereTheyAreWanted) {
   const Handle opaque(H5Tcreate(H5T_OPAQUE, 4));
   const std::int32_t bytes = 0;
   put("/", "made_by", opaque.get(), &bytes);
-  EXPECT_EQ(read_fixture(file_).name, "small");
+  EXPECT_EQ(read_fixture(target).name, "small");
   put("/", "tags", opaque.get(), &bytes);
   expect_invalid("/@tags");
   // No hash can cover it.
-  edit(file_, [](hid_t file) {
+  edit(target, [](hid_t file) {
     remove_attribute(file, "/", "tags");
     put_text(file, "/", "content_sha256", "0");
   });
@@ -190,7 +192,7 @@ TEST_F(AttributeAs, ForeignKindsMatterOnlyWhereTheyAreWanted) {
 }
 
 TEST_F(AttributeAs, NullDataspaceHasNoElement) {
-  edit(file_, [](hid_t file) {
+  edit(target, [](hid_t file) {
     const Handle space(H5Screate(H5S_NULL));
     remove_attribute(file, "/", "tags");
     const Handle type(H5Tcopy(H5T_C_S1));

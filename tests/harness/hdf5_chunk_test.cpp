@@ -41,16 +41,16 @@ Handle properties_of(const std::vector<hsize_t>& chunk, const Filters& filters) 
   return properties;
 }
 
-class Chunked : public ::testing::Test {
+class StoredInChunks : public ::testing::Test {
  protected:
-  void SetUp() override { write_fixture(file_, small_case()); }
+  void SetUp() override { write_fixture(target, small_case()); }
 
   /// Elements 1, 2, 3, ... in f64.
   void store(const std::vector<hsize_t>& shape, const std::vector<hsize_t>& chunk,
              const Filters& filters) {
     const Handle properties = properties_of(chunk, filters);
     const Tensor values = count_up(Dtype::kF64, {shape.begin(), shape.end()});
-    edit(file_, [&](hid_t file) {
+    edit(target, [&](hid_t file) {
       add_dataset(file, kObject, {H5T_IEEE_F64LE, shape, values.data(), properties.get()});
     });
   }
@@ -58,7 +58,7 @@ class Chunked : public ::testing::Test {
   void store_raw(hsize_t extent, hsize_t chunk, const Filters& filters, const std::string& bytes,
                  std::uint32_t skipped = 0) {
     const Handle properties = properties_of({chunk}, filters);
-    edit(file_, [&](hid_t file) {
+    edit(target, [&](hid_t file) {
       // Growable, which lets a chunk be larger than the dataset.
       const Dataset dataset{H5T_IEEE_F64LE, {extent}, nullptr, properties.get(), {H5S_UNLIMITED}};
       const Handle id = add_dataset(file, kObject, dataset);
@@ -69,21 +69,23 @@ class Chunked : public ::testing::Test {
   }
   /// Flips the lowest bit of the only place where the file holds these bytes.
   void flip_bit_of(std::string_view bytes) {
-    std::string whole = read_bytes(file_);
+    std::string whole = read_bytes(target);
     const std::size_t at = whole.find(bytes);
     ASSERT_NE(at, std::string::npos);
     ASSERT_EQ(whole.find(bytes, at + 1), std::string::npos);
     whole[at] = static_cast<char>(whole[at] ^ 1);
-    write_bytes(file_, whole);
+    write_bytes(target, whole);
   }
-  Tensor read() const { return std::get<KdaCase>(read_fixture(file_).inputs).inputs.at("A_log"); }
+  [[nodiscard]] Tensor read() const {
+    return std::get<KdaCase>(read_fixture(target).inputs).inputs.at("A_log");
+  }
   void expect_counts_up(const std::vector<hsize_t>& shape) const {
     EXPECT_TRUE(same(read(), count_up(Dtype::kF64, {shape.begin(), shape.end()})));
   }
-  void expect_refused_as(ErrorCode code) const { expect_refused(file_, code, kObject); }
+  void expect_refused_as(ErrorCode code) const { expect_refused(target, code, kObject); }
 
-  TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  std::filesystem::path target = folder / "file.h5";
 };
 
 std::string deflated(const std::string& plain) {
@@ -96,7 +98,7 @@ std::string deflated(const std::string& plain) {
   return packed;
 }
 
-TEST_F(Chunked, EveryShapeAndFilter) {
+TEST_F(StoredInChunks, EveryShapeAndFilter) {
   const std::vector<std::pair<std::vector<hsize_t>, std::vector<hsize_t>>> shapes{
       {{7}, {7}},
       {{7}, {3}},
@@ -114,7 +116,7 @@ TEST_F(Chunked, EveryShapeAndFilter) {
   }
 }
 
-TEST_F(Chunked, EveryIndexOfLaterFileFormats) {
+TEST_F(StoredInChunks, EveryIndexOfLaterFileFormats) {
   const Tensor values = count_up(Dtype::kF64, {5, 7});
   struct Row {
     std::vector<hsize_t> chunk;
@@ -133,19 +135,19 @@ TEST_F(Chunked, EveryIndexOfLaterFileFormats) {
       if (row.early) H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY);
       const Dataset dataset{H5T_IEEE_F64LE, {5, 7}, values.data(), properties.get(), row.most};
       edit(
-          file_, [&](hid_t file) { add_dataset(file, kObject, dataset); }, H5F_LIBVER_LATEST);
+          target, [&](hid_t file) { add_dataset(file, kObject, dataset); }, H5F_LIBVER_LATEST);
       expect_counts_up({5, 7});
     }
   }
 }
 
-TEST_F(Chunked, UnwrittenChunksAreAnError) {
+TEST_F(StoredInChunks, UnwrittenChunksAreAnError) {
   const Handle properties = properties_of({2, 3}, kFletcher);
-  edit(file_, [&](hid_t file) {
+  edit(target, [&](hid_t file) {
     add_dataset(file, kObject, {H5T_IEEE_F64LE, {4, 6}, nullptr, properties.get()});
   });
   expect_refused_as(ErrorCode::kDatasetUnwritten);
-  edit(file_, [&](hid_t file) {  // three of four
+  edit(target, [&](hid_t file) {  // three of four
     const Handle id =
         add_dataset(file, kObject, {H5T_IEEE_F64LE, {4, 6}, nullptr, properties.get()});
     const std::string bytes(6 * 8 + 4, '\0');
@@ -157,11 +159,11 @@ TEST_F(Chunked, UnwrittenChunksAreAnError) {
   expect_refused_as(ErrorCode::kDatasetUnwritten);
 }
 
-TEST_F(Chunked, FlippedBitUnderAChecksum) {
+TEST_F(StoredInChunks, FlippedBitUnderAChecksum) {
   for (const Filters& filters : {kFletcher, kShuffleDeflateFletcher}) {
     store({40}, {40}, filters);
     std::string stored;
-    edit(file_, [&](hid_t file) {
+    edit(target, [&](hid_t file) {
       hsize_t length = 0;
       const Handle id(H5Dopen2(file, kObject, H5P_DEFAULT));
       const hsize_t offset = 0;
@@ -175,40 +177,40 @@ TEST_F(Chunked, FlippedBitUnderAChecksum) {
   }
 }
 
-TEST_F(Chunked, ChecksumOfAnOddNumberOfBytes) {
+TEST_F(StoredInChunks, ChecksumOfAnOddNumberOfBytes) {
   const Handle properties = properties_of({5}, kFletcher);
   const std::array<std::uint8_t, 5> values{1, 2, 3, 4, 255};
-  edit(file_, [&](hid_t file) {
+  edit(target, [&](hid_t file) {
     add_dataset(file, kObject, {H5T_STD_U8LE, {5}, values.data(), properties.get()});
   });
   // Readable as such, which the hash shows, though no tensor holds bytes.
-  EXPECT_EQ(content_sha256(file_).size(), 64U);
+  EXPECT_EQ(content_sha256(target).size(), 64U);
   expect_refused_as(ErrorCode::kDatasetTypeUnsupported);
 }
 
-TEST_F(Chunked, ChunkTooShortForItsChecksum) {
+TEST_F(StoredInChunks, ChunkTooShortForItsChecksum) {
   store_raw(4, 4, kFletcher, "abc");
   expect_refused_as(ErrorCode::kChecksumMismatch);
 }
 
-TEST_F(Chunked, ChunkOfAnotherLength) {
+TEST_F(StoredInChunks, ChunkOfAnotherLength) {
   store_raw(4, 4, kNoFilter, std::string(24, '\0'));
   expect_refused_as(ErrorCode::kFileUnreadable);
   store_raw(4, 4, kDeflate, deflated(std::string(24, '\0')));
   expect_refused_as(ErrorCode::kFileUnreadable);
 }
 
-TEST_F(Chunked, DamagedCompressedData) {
+TEST_F(StoredInChunks, DamagedCompressedData) {
   store_raw(4, 4, kDeflate, "this was never compressed");
   expect_refused_as(ErrorCode::kFileUnreadable);
 }
 
-TEST_F(Chunked, CompressedDataThatInflatesBeyondItsChunk) {
+TEST_F(StoredInChunks, CompressedDataThatInflatesBeyondItsChunk) {
   store_raw(4, 4, kDeflate, deflated(std::string(std::size_t{1} << 20, '\0')));
   expect_refused_as(ErrorCode::kFileUnreadable);
 }
 
-TEST_F(Chunked, FilterSkippedForAChunk) {
+TEST_F(StoredInChunks, FilterSkippedForAChunk) {
   std::string bytes(32, '\0');
   const double one = 1;
   for (std::size_t i = 0; i < 4; ++i) std::memcpy(&bytes[8 * i], &one, 8);
@@ -216,19 +218,19 @@ TEST_F(Chunked, FilterSkippedForAChunk) {
   EXPECT_EQ(to_f64(read().view()), (std::vector{1.0, 1.0, 1.0, 1.0}));
 }
 
-TEST_F(Chunked, ChunkBeyondTheFileIsRefused) {
+TEST_F(StoredInChunks, ChunkBeyondTheFileIsRefused) {
   // One element, but in a chunk of 512 MiB that a kilobyte of zeros would inflate to.
   store_raw(1, hsize_t{64} << 20, kDeflate, deflated(std::string(std::size_t{1} << 20, '\0')));
   expect_refused_as(ErrorCode::kFileUnreadable);
 }
 
-TEST_F(Chunked, StoredChunkLongerThanItsChunkIsRefused) {
+TEST_F(StoredInChunks, StoredChunkLongerThanItsChunkIsRefused) {
   // A reader that trusts the nominal size would overrun its buffer here.
   store_raw(1, 1, kNoFilter, std::string(std::size_t{1} << 20, '\0'));
   expect_refused_as(ErrorCode::kFileUnreadable);
 }
 
-TEST_F(Chunked, OtherFiltersAreRefused) {
+TEST_F(StoredInChunks, OtherFiltersAreRefused) {
   store({40}, {40}, [](hid_t properties) { H5Pset_nbit(properties); });
   expect_refused_as(ErrorCode::kDatasetTypeUnsupported);
   store({40}, {40}, [](hid_t properties) {
@@ -238,7 +240,7 @@ TEST_F(Chunked, OtherFiltersAreRefused) {
   expect_refused_as(ErrorCode::kDatasetTypeUnsupported);
 }
 
-TEST_F(Chunked, UnfilteredEdgeChunksAreRefused) {
+TEST_F(StoredInChunks, UnfilteredEdgeChunksAreRefused) {
   store({7}, {4}, [](hid_t properties) {
     H5Pset_fletcher32(properties);
     H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);

@@ -25,39 +25,39 @@ void create_file(const fs::path& file, hsize_t user_block, H5F_libver_t low) {
 
 class Superblock : public ::testing::Test {
  protected:
-  TemporaryFolder folder_;
-  fs::path file_ = folder_ / "file.h5";
+  TemporaryFolder folder;
+  fs::path target = folder / "file.h5";
 };
 
 TEST_F(Superblock, AcceptsWhatOurWriterMakes) {
-  write_fixture(file_, small_case());
-  EXPECT_EQ(hdf5::check_superblock(file_), fs::file_size(file_));
+  write_fixture(target, small_case());
+  EXPECT_EQ(hdf5::check_superblock(target), fs::file_size(target));
 }
 
 TEST_F(Superblock, CutFilesAreTruncated) {
-  write_fixture(file_, small_case());
-  const std::string whole = read_bytes(file_);
+  write_fixture(target, small_case());
+  const std::string whole = read_bytes(target);
   ASSERT_GT(whole.size(), 6200U);
   const std::vector<std::size_t> lengths{
       whole.size() - 1, whole.size() - 100, whole.size() - 6048, whole.size() - 6136, 96, 63, 8};
   for (const std::size_t length : lengths) {
-    write_bytes(file_, std::string_view(whole).substr(0, length));
-    expect_refused(file_, ErrorCode::kFileTruncated, "/");
+    write_bytes(target, std::string_view(whole).substr(0, length));
+    expect_refused(target, ErrorCode::kFileTruncated, "/");
   }
 }
 
 TEST_F(Superblock, EmptyAndForeignFilesAreNoHdf5) {
   for (const std::string& bytes :
        {std::string(), std::string("\x89HDF"), std::string(5000, 'x'), std::string("a,b\n1,2\n")}) {
-    write_bytes(file_, bytes);
-    expect_refused(file_, ErrorCode::kFileNotHdf5, "/");
+    write_bytes(target, bytes);
+    expect_refused(target, ErrorCode::kFileNotHdf5, "/");
   }
 }
 
 TEST_F(Superblock, MissingFileFolderAndPipeAreUnreadable) {
-  expect_refused(folder_ / "none.h5", ErrorCode::kFileUnreadable, "/");
-  expect_refused(folder_.path(), ErrorCode::kFileUnreadable, "/");
-  const fs::path pipe = folder_ / "pipe.h5";
+  expect_refused(folder / "none.h5", ErrorCode::kFileUnreadable, "/");
+  expect_refused(folder.path(), ErrorCode::kFileUnreadable, "/");
+  const fs::path pipe = folder / "pipe.h5";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   expect_refused(pipe, ErrorCode::kFileUnreadable, "/");
 }
@@ -65,13 +65,13 @@ TEST_F(Superblock, MissingFileFolderAndPipeAreUnreadable) {
 TEST_F(Superblock, EveryVersionKnowsItsEnd) {
   for (const hsize_t user_block : {0U, 512U, 2048U}) {
     for (const H5F_libver_t low : {H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_LATEST}) {
-      create_file(file_, user_block, low);
-      const std::string whole = read_bytes(file_);
-      EXPECT_EQ(hdf5::check_superblock(file_), whole.size());
+      create_file(target, user_block, low);
+      const std::string whole = read_bytes(target);
+      EXPECT_EQ(hdf5::check_superblock(target), whole.size());
       // Readable, only no fixture.
-      expect_refused(file_, ErrorCode::kFormatUnknown, "/@format");
-      write_bytes(file_, std::string_view(whole).substr(0, whole.size() - 1));
-      expect_refused(file_, ErrorCode::kFileTruncated, "/");
+      expect_refused(target, ErrorCode::kFormatUnknown, "/@format");
+      write_bytes(target, std::string_view(whole).substr(0, whole.size() - 1));
+      expect_refused(target, ErrorCode::kFileTruncated, "/");
     }
   }
 }
@@ -81,31 +81,31 @@ TEST_F(Superblock, VersionOneHasItsAddressesFurtherBack) {
     const hdf5::Session session;
     const Handle creation(H5Pcreate(H5P_FILE_CREATE));
     ASSERT_GE(H5Pset_istore_k(creation.get(), 64), 0);  // not storable in version 0
-    const Handle id(H5Fcreate(file_.c_str(), H5F_ACC_TRUNC, creation.get(), H5P_DEFAULT));
+    const Handle id(H5Fcreate(target.c_str(), H5F_ACC_TRUNC, creation.get(), H5P_DEFAULT));
     ASSERT_GE(id.get(), 0);
   }
-  const std::string whole = read_bytes(file_);
+  const std::string whole = read_bytes(target);
   ASSERT_EQ(whole.at(8), 1);
-  EXPECT_EQ(hdf5::check_superblock(file_), whole.size());
-  write_bytes(file_, std::string_view(whole).substr(0, whole.size() - 1));
-  expect_refused(file_, ErrorCode::kFileTruncated, "/");
+  EXPECT_EQ(hdf5::check_superblock(target), whole.size());
+  write_bytes(target, std::string_view(whole).substr(0, whole.size() - 1));
+  expect_refused(target, ErrorCode::kFileTruncated, "/");
 }
 
 TEST_F(Superblock, NonsenseIsLeftToTheLibrary) {
-  write_fixture(file_, small_case());
-  std::string whole = read_bytes(file_);
+  write_fixture(target, small_case());
+  std::string whole = read_bytes(target);
   whole[8] = 9;  // a superblock version that does not exist
-  write_bytes(file_, whole);
-  EXPECT_EQ(hdf5::check_superblock(file_), whole.size());
-  expect_refused(file_, ErrorCode::kFileUnreadable, "/");
+  write_bytes(target, whole);
+  EXPECT_EQ(hdf5::check_superblock(target), whole.size());
+  expect_refused(target, ErrorCode::kFileUnreadable, "/");
 }
 
 TEST_F(Superblock, EndBeyondTheFileIsTruncated) {
-  write_fixture(file_, small_case());
-  std::string whole = read_bytes(file_);
+  write_fixture(target, small_case());
+  std::string whole = read_bytes(target);
   whole[24 + 16 + 7] = '\x7F';  // the top byte of the end-of-file address
-  write_bytes(file_, whole);
-  expect_refused(file_, ErrorCode::kFileTruncated, "/");
+  write_bytes(target, whole);
+  expect_refused(target, ErrorCode::kFileTruncated, "/");
 }
 
 }  // namespace

@@ -107,6 +107,78 @@ class Check(ProgramTest):
         self.assertIn("cut.h5", done.stdout)
         self.assertRegex(done.stdout, r"3 cases, [1-9]\d* judged: [1-9]\d* passed, 0 failed")
 
+    def test_damage_that_crashes_or_hangs_the_hdf5_library(self):
+        good, damaged = self.gen("good.h5"), self.folder / "damaged.h5"
+        source = (FIXTURES / "chunk_k1_v1.h5").read_bytes()
+        heap = source.index(b"GCOL")  # of the variable-length strings; an object's size is at + 24
+        for place, bit in ((heap + 24, 7), (heap + 25, 3), (heap + 31, 7)):
+            content = bytearray(source)
+            content[place] ^= 1 << bit
+            damaged.write_bytes(content)
+            done = run("check", damaged, good)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn("FIXTURE_ERROR", done.stdout)
+            self.assertRegex(done.stdout, r"2 cases, [1-9]\d* judged: [1-9]\d* passed, 0 failed")
+
+    def test_extreme_cases_are_errors(self):
+        for line in ("op=chunk_kda T=2147483647 H=1024 K=128 V=128", "op=chunk_kda T=1 H=1 K=2147483647 V=2147483647"):
+            done = run("check", "--case", line)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn("out_of_memory", done.stdout)
+
+    def test_a_reader_that_leaves_does_not_cost_the_report(self):
+        report = self.folder / "r.json"
+        case = self.gen()
+        process = subprocess.Popen([PROGRAM, "check", str(case), "--json", str(report)], stdout=subprocess.PIPE)
+        process.stdout.close()
+        process.wait()
+        self.assertGreater(json.loads(report.read_text())["counts"]["passed"], 0)
+
+    def test_lost_output_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            self.assertEqual(subprocess.run([PROGRAM, "list", "impls"], stdout=full, stderr=subprocess.DEVNULL).returncode, 2)
+
+    def test_names_cannot_forge_the_report(self):
+        done = run("check", "no\nsuch file")
+        self.assert_one_line_error(done, 2, "path_not_found")
+
+    def test_file_names_need_not_be_utf8(self):
+        name = os.fsencode(self.folder) + b"/bad\xff.h5"
+        shutil.copy(self.gen(), name)
+        report, junit = self.folder / "r.json", self.folder / "r.xml"
+        done = subprocess.run([PROGRAM, "check", name, "--json", report, "--junit", junit], capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertGreater(json.loads(report.read_text())["counts"]["passed"], 0)
+        ET.parse(junit)
+
+    def test_empty_lists_do_not_mean_everything(self):
+        empty = self.folder / "empty.txt"
+        empty.write_text("# nothing\n")
+        self.assertEqual(run("check", "--cases", empty).returncode, 3)
+        self.assert_one_line_error(run("check", "--shard", ""), 2, "--shard")
+
+    def test_a_bad_list_does_not_stop_the_others(self):
+        bad = self.folder / "bad.txt"
+        bad.write_text("op=chunk_kda TT=4\n")
+        done = run("check", "--cases", bad, self.gen())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bad.txt", done.stderr)
+        self.assertIn("1 cases", done.stdout)
+
+    def test_numbers_without_expected_values_are_judged_by_the_other_method(self):
+        for name in ("fit", "predict"):
+            source = next(p for p in sorted(FIXTURES.glob(f"{name}_*.h5")) if "error" not in h5py.File(p)["expected"].attrs)
+            case = self.folder / f"{name}.h5"
+            shutil.copy(source, case)
+            with h5py.File(case, "a") as file:
+                del file["expected"]
+                del file.attrs["content_sha256"]
+            report = self.folder / "r.json"
+            done = run("check", case, "--json", report)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            for result in json.loads(report.read_text())["results"]:
+                self.assertNotEqual(result["oracle"], result["implementation"])
+
     def test_an_unreadable_path_does_not_stop_the_others(self):
         good = self.gen()
         done = run("check", self.folder / "none", good)
@@ -302,6 +374,17 @@ class Compare(ProgramTest):
         for tensor in ("o", "final_state", "h"):
             self.assert_fails(lambda t: t[tensor].fill(0), f"{tensor}:")
 
+    def test_faults_where_keys_coincide(self):
+        """Rounding costs most there, so that a bound is widest; faults must not hide under it."""
+        for name in ("prefill_identical_keys_t64", "prefill_alternating_keys_t64", "prefill_saturated_t64"):
+            self.fixture = FIXTURES / f"{name}.h5"
+            with h5py.File(self.fixture) as file:
+                self.expected = {k: v[...] for k, v in file["expected"].items()}
+            self.assertEqual(self.compare().returncode, 0)
+            self.assert_fails(lambda t: t.update(o=np.roll(t["o"], 1, axis=1)), "o:", "t=")
+            for tensor in self.expected:
+                self.assert_fails(lambda t: t.update({tensor: t[tensor] * 1.1}), f"{tensor}:")
+
     def test_wrong_shape_type_and_missing(self):
         self.assert_fails(lambda t: t.update(o=t["o"][:, :-1]), "shape_mismatch")
         self.assert_fails(lambda t: t.pop("final_state"), "missing")
@@ -356,6 +439,12 @@ class Gen(ProgramTest):
         self.assert_one_line_error(run("gen", "--op", "chunk_kda", "--family", "odd", "-o", out), 2, "odd")
         self.assert_one_line_error(run("gen", "--op", "chunk_kda", "-o", self.folder / "no" / "x.h5"), 2, "file_unwritable")
         self.assertFalse(out.exists())
+
+    def test_what_is_no_file_is_not_replaced(self):
+        pipe = self.folder / "pipe.h5"
+        os.mkfifo(pipe)
+        self.assert_one_line_error(run("gen", "--op", "chunk_kda", "-o", pipe), 2, "file_unwritable")
+        self.assertTrue(pipe.is_fifo())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "cuda/simt/executor.hpp"
 #include "reference/types/dtype.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -22,6 +23,12 @@ inline float fma_rn(float a, float b, float c) { return std::fma(a, b, c); }
 /// Correctly rounded, without any contraction into a neighbouring operation.
 inline float sqrt_rn(float x) { return std::sqrt(x); }
 inline float div_rn(float a, float b) { return a / b; }
+
+// The same for f64, and a product that no sum next to it can swallow into an fma.
+inline double fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline double mul_rn(double a, double b) { return a * b; }
+inline double sqrt_rn(double x) { return std::sqrt(x); }
+inline double div_rn(double a, double b) { return a / b; }
 
 /// 2^x, to 2 ulp on a device (ex2.approx.ftz).
 inline float ex2_approx(float x) {
@@ -71,6 +78,8 @@ inline std::uint32_t pack_f16(float low, float high) {
 
 inline std::uint32_t float_bits(float x) { return kda::detail::bits_of(x); }
 inline float bits_float(std::uint32_t x) { return kda::detail::float_of(x); }
+inline std::uint64_t double_bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+inline double bits_double(std::uint64_t x) { return std::bit_cast<double>(x); }
 
 }  // namespace cpu
 }  // namespace kda::cuda::device

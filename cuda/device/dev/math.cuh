@@ -13,6 +13,11 @@ KDA_DEVICE float fma_rn(float a, float b, float c) { return __fmaf_rn(a, b, c); 
 KDA_DEVICE float sqrt_rn(float x) { return __fsqrt_rn(x); }
 KDA_DEVICE float div_rn(float a, float b) { return __fdiv_rn(a, b); }
 
+KDA_DEVICE double fma_rn(double a, double b, double c) { return __fma_rn(a, b, c); }
+KDA_DEVICE double mul_rn(double a, double b) { return __dmul_rn(a, b); }
+KDA_DEVICE double sqrt_rn(double x) { return __dsqrt_rn(x); }
+KDA_DEVICE double div_rn(double a, double b) { return __ddiv_rn(a, b); }
+
 KDA_DEVICE float ex2_approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -72,6 +77,12 @@ KDA_DEVICE std::uint32_t pack_f16(float low, float high) {
 
 KDA_DEVICE std::uint32_t float_bits(float x) { return __float_as_uint(x); }
 KDA_DEVICE float bits_float(std::uint32_t x) { return __uint_as_float(x); }
+KDA_DEVICE std::uint64_t double_bits(double x) {
+  return static_cast<std::uint64_t>(__double_as_longlong(x));
+}
+KDA_DEVICE double bits_double(std::uint64_t x) {
+  return __longlong_as_double(static_cast<long long>(x));
+}
 
 }  // namespace dev
 }  // namespace kda::cuda::device

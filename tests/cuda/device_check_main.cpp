@@ -1,0 +1,233 @@
+#include "cuda/recurrent.hpp"
+#include "reference/recurrent.hpp"
+#include "reference/types/error.hpp"
+#include "tests/cuda/case_pack.hpp"
+#include "tests/cuda/device_timing.hpp"
+#include "tests/cuda/layout_run.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+// device_check --device gpu|cpu [--pack FILE] [--quick] [--json FILE]
+// Everything that only a GPU can confirm. With `cpu` the executor stands in, to rehearse. Needs
+// nothing but the compiler, so that it runs on a bare GPU machine. Exit: 0 all passed, 1 not, 2
+// usage, 3 no GPU.
+
+namespace kda::cuda {
+namespace {
+
+struct Options {
+  bool gpu = true;
+  bool quick = false;
+  std::string pack;
+  std::string json;
+};
+
+/// One row of both tables.
+struct Row {
+  std::string group;
+  std::string name;
+  std::string state;  ///< passed, failed, skipped, measured
+  std::string note;
+};
+
+std::unique_ptr<Device> open(const Options& options) {
+  return options.gpu ? open_gpu() : open_executor({});
+}
+
+/// max|got - want| / max|want|; infinite when anything is not finite where it should be.
+double error_of(const Tensor& got, const Tensor& want) {
+  if (got.shape() != want.shape()) return INFINITY;
+  const std::vector<double> a = to_f64(got.view());
+  const std::vector<double> b = to_f64(want.view());
+  double worst = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double error = std::abs(a[i] - b[i]);
+    if (!(error <= 1e300)) return INFINITY;
+    worst = std::max(worst, error);
+    largest = std::max(largest, std::abs(b[i]));
+  }
+  return worst == 0 ? 0 : worst / largest;
+}
+
+double error_of(const Outputs& got, const tests::PackedCase& c) {
+  double worst = 0;
+  if (c.expected.count("o") != 0) worst = error_of(got.o, c.expected.at("o"));
+  if (got.final_state && c.expected.count("final_state") != 0) {
+    worst = std::max(worst, error_of(*got.final_state, c.expected.at("final_state")));
+  }
+  return worst;
+}
+
+Row judge_case(const tests::PackedCase& c, const Options& options) {
+  Row row{"case", c.name, "failed", ""};
+  try {
+    if (const auto reason = recurrent_unsupported(c.problem())) {
+      return {"case", c.name, "skipped", *reason};
+    }
+    const Outputs got = run_recurrent(c.contract, c.problem(), *open(options));
+    if (!c.error.empty()) {
+      row.note = "accepted, wanted " + c.error;
+      return row;
+    }
+    const Semantics semantics = check(c.contract, c.problem());
+    const double error = error_of(got, c);
+    // Tokens that belong to no sequence hold anything in `o`; such cases are compared by kdacheck.
+    const double peer = error_of(reference::recurrent_f32(c.problem(), semantics), c);
+    const double bound = 3 * peer + 2e-6;
+    char note[96];
+    std::snprintf(note, sizeof note, "error %.2e, bound %.2e", error, bound);
+    row.note = note;
+    if (error <= bound) row.state = "passed";
+  } catch (const Error& error) {
+    const bool wanted = !c.error.empty() && name(error.code()) == c.error;
+    row.state = wanted ? "passed" : "failed";
+    row.note = wanted ? "refused: " + c.error : error.what();
+  }
+  return row;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() &&
+         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0;
+}
+
+/// The same bits again and again, while another stream keeps the device busy.
+Row repeat_case(const tests::PackedCase& c, const Options& options) {
+  constexpr int kTimes = 20;
+  std::atomic<bool> stop{false};
+  std::thread load([&] {
+    const auto device = open(options);
+    while (!stop) static_cast<void>(run_recurrent(c.contract, c.problem(), *device));
+  });
+  int differing = 0;
+  const Outputs first = run_recurrent(c.contract, c.problem(), *open(options));
+  for (int i = 0; i < kTimes; ++i) {
+    const Outputs again = run_recurrent(c.contract, c.problem(), *open(options));
+    const bool same = same_bits(first.o, again.o) &&
+                      (!first.final_state || same_bits(*first.final_state, *again.final_state));
+    if (!same) ++differing;
+  }
+  stop = true;
+  load.join();
+  return {"repeat", c.name, differing == 0 ? "passed" : "failed",
+          std::to_string(differing) + " of " + std::to_string(kTimes) + " differ"};
+}
+
+void add_cases(std::vector<Row>& rows, const Options& options) {
+  const std::vector<tests::PackedCase> cases = tests::read_pack(options.pack);
+  constexpr std::size_t kRepeated = 8;
+  std::vector<const tests::PackedCase*> to_repeat;
+  for (const tests::PackedCase& c : cases) {
+    rows.push_back(judge_case(c, options));
+    if (c.error.empty() && rows.back().state == "passed") to_repeat.push_back(&c);
+  }
+  if (options.quick) return;
+  to_repeat.resize(std::min(kRepeated, to_repeat.size()));
+  for (const tests::PackedCase* c : to_repeat) rows.push_back(repeat_case(*c, options));
+}
+
+std::vector<Row> run_all(const Options& options) {
+  std::vector<Row> rows;
+  const auto device = open(options);
+  for (const layout::LayoutResult& r : layout::run_all_layouts(*device)) {
+    rows.push_back({"layout", r.name, r.wrong.empty() ? "passed" : "failed", r.wrong});
+  }
+  if (!options.pack.empty()) add_cases(rows, options);
+  if (options.gpu && !options.quick) {
+    for (const DecodeTime& t : time_decoding()) {
+      char note[96];
+      std::snprintf(note, sizeof note, "%.1f us, %.0f GB/s", t.microseconds,
+                    t.gigabytes_per_second);
+      rows.push_back({"time", t.what, "measured", note});
+    }
+  }
+  return rows;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+void write_json(const std::string& file, const std::vector<Row>& rows, const Options& options) {
+  std::ofstream out(file);
+  out << "{\"format\": \"kda-device-check\", \"version\": 1, \"device\": "
+      << (options.gpu ? "\"gpu\"" : "\"cpu\"") << ", \"rows\": [";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& r = rows[i];
+    out << (i == 0 ? "\n" : ",\n") << "  {\"group\": " << quoted(r.group)
+        << ", \"name\": " << quoted(r.name) << ", \"state\": " << quoted(r.state)
+        << ", \"note\": " << quoted(r.note) << "}";
+  }
+  out << "\n]}\n";
+  if (!out) throw Error(ErrorCode::kReportUnwritable, file);
+}
+
+int report(const std::vector<Row>& rows, const Options& options) {
+  int failed = 0;
+  for (const Row& r : rows) {
+    std::printf("%-8s %-44s %-9s %s\n", r.group.c_str(), r.name.c_str(), r.state.c_str(),
+                r.note.c_str());
+    if (r.state == "failed") ++failed;
+  }
+  if (!options.json.empty()) write_json(options.json, rows, options);
+  std::printf("%zu rows, %d failed\n", rows.size(), failed);
+  return failed == 0 ? 0 : 1;
+}
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (arg == "--quick") {
+      options.quick = true;
+    } else if (arg == "--device" && has_value) {
+      const std::string device = argv[++i];
+      if (device != "gpu" && device != "cpu") return false;
+      options.gpu = device == "gpu";
+    } else if (arg == "--pack" && has_value) {
+      options.pack = argv[++i];
+    } else if (arg == "--json" && has_value) {
+      options.json = argv[++i];
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int check_device(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::fprintf(stderr, "device_check --device gpu|cpu [--pack FILE] [--quick] [--json FILE]\n");
+    return 2;
+  }
+  try {
+    return report(run_all(options), options);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return error.code() == ErrorCode::kDeviceUnavailable ? 3 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace kda::cuda
+
+int main(int argc, char** argv) { return kda::cuda::check_device(argc, argv); }
