@@ -14,7 +14,7 @@ namespace kda::harness {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  kdacheck compare result.h5 data/fixtures/prefill_varlen.h5
+  kdacheck compare result.h5 data/fixtures/prefill_fused_bound_t64.h5
   kdacheck compare result.h5 my_case.h5 --policy fla --json verdict.json)";
 
 struct CompareArguments {

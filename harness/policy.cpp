@@ -15,9 +15,9 @@ namespace {
 constexpr RoundingLimits kRounding = {
     .element = 7, .row = 4, .group = 1.2, .group_small = 2.8, .lost_share = 0.45};
 
-/// Whatever a case may cost in roundings, a tensor that is off by a twentieth of its size is not
-/// the result: kernels with 16-bit operands stay below it even where keys nearly coincide, and
-/// where they would not, the case cannot tell right from wrong.
+/// Whatever a case may cost in roundings, a tensor that is off by a twentieth of its size is taken
+/// for wrong. This is a choice, not a derivation: kernels that round the inverse of a chunk once to
+/// bf16 can exceed it where keys nearly coincide.
 constexpr double kMostRms = 0.05;
 
 constexpr std::array<Policy, 4> kPolicies = {{
