@@ -1,5 +1,5 @@
-#include "harness/case.hpp"
-#include "harness/fixture.hpp"
+#include "harness/case/case.hpp"
+#include "harness/fixture/fixture.hpp"
 #include "tests/cuda/case_pack.hpp"
 
 #include <cstdio>

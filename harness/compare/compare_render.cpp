@@ -1,0 +1,126 @@
+#include "harness/compare/compare.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kda::harness {
+namespace {
+
+using nlohmann::json;
+
+json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+json numbers(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double x : values) list.push_back(number(x));
+  return list;
+}
+
+json to_json(const Place& place) {
+  json object{{"n", place.n}, {"hv", place.hv}, {"v", place.v}};
+  if (place.t) object["t"] = *place.t;
+  if (place.k) object["k"] = *place.k;
+  if (place.chunk) object["chunk"] = *place.chunk;
+  return object;
+}
+
+json to_json(const Finding& finding) {
+  return {{"place", to_json(finding.place)},
+          {"expected", number(finding.expected)},
+          {"got", number(finding.got)},
+          {"bound", number(finding.bound)}};
+}
+
+json to_json(const Window& window) {
+  return {{"first_row", window.first_row},
+          {"first_col", window.first_col},
+          {"rows", window.rows},
+          {"cols", window.cols},
+          {"expected", numbers(window.expected)},
+          {"got", numbers(window.got)}};
+}
+
+json to_json(const Metrics& metrics) {
+  return {{"compared", metrics.compared},
+          {"bad", metrics.bad},
+          {"bad_share", number(metrics.bad_share())},
+          {"non_finite", metrics.non_finite},
+          {"max_abs", number(metrics.max_abs)},
+          {"max_rel", number(metrics.max_rel)},
+          {"max_ulp", metrics.max_ulp},
+          {"rms_ratio", number(metrics.rms_ratio())},
+          {"max_expected", number(metrics.max_expected)},
+          {"rms_expected", number(metrics.rms_expected())}};
+}
+
+json to_json(const TensorReport& report) {
+  json object{{"name", report.name},
+              {"passed", report.passed},
+              {"reason", report.reason},
+              {"detail", report.detail},
+              {"used_share", number(report.used_share)},
+              {"zeros_would_pass", report.zeros_would_pass},
+              {"metrics", to_json(report.metrics)}};
+  if (report.dtype) object["dtype"] = name(*report.dtype);
+  if (report.worst) object["worst"] = to_json(*report.worst);
+  if (report.first_bad) object["first_bad"] = to_json(*report.first_bad);
+  if (report.window) object["window"] = to_json(*report.window);
+  return object;
+}
+
+std::string to_text(std::string_view title, const Finding& finding) {
+  return fmt::format("    {:<10}{}: expected {:.9g}, got {:.9g}, bound {:.3g}\n", title,
+                     to_string(finding.place), finding.expected, finding.got, finding.bound);
+}
+
+}  // namespace
+
+std::string to_text(const TensorReport& report) {
+  std::string text = fmt::format("  {}: ", report.name);
+  if (report.passed) {
+    text += fmt::format("passed, {:.3g} of the bound used", report.used_share);
+  } else {
+    text += fmt::format("{}: {}", report.reason, report.detail);
+  }
+  if (report.zeros_would_pass) text += " (zeros would pass too)";
+  text += '\n';
+  const Metrics& metrics = report.metrics;
+  if (metrics.compared == 0) return text;
+  text += fmt::format(
+      "    max abs {:.3g}, max rel {:.3g}, RMS ratio {:.3g}, {} ulp of {}, bad {} of {} "
+      "({:.3g}%)\n",
+      metrics.max_abs, metrics.max_rel, metrics.rms_ratio(), metrics.max_ulp,
+      report.dtype ? name(*report.dtype) : "?", metrics.bad, metrics.compared,
+      100 * metrics.bad_share());
+  if (report.worst) text += to_text("worst", *report.worst);
+  if (report.first_bad) text += to_text("first bad", *report.first_bad);
+  if (report.window && report.worst && !report.passed) {
+    text += to_text(*report.window, report.worst->place.kind);
+  }
+  return text;
+}
+
+std::string to_text(const CompareReport& report) {
+  std::string text = fmt::format("policy {}: {}\n", report.policy,
+                                 !report.passed()   ? "failed"
+                                 : report.trusted() ? "passed"
+                                                    : "mistrusted");
+  for (const TensorReport& tensor : report.tensors) text += to_text(tensor);
+  return text;
+}
+
+json to_json(const CompareReport& report) {
+  json tensors = json::array();
+  for (const TensorReport& tensor : report.tensors) tensors.push_back(to_json(tensor));
+  return {{"policy", report.policy},
+          {"passed", report.passed()},
+          {"trusted", report.trusted()},
+          {"tensors", tensors}};
+}
+
+}  // namespace kda::harness

@@ -1,0 +1,160 @@
+#include "harness/implementation/registry_cuda.hpp"
+
+#include "cuda/fit_batch.hpp"
+#include "cuda/recurrent.hpp"
+#include "harness/implementation/registry_fit.hpp"
+#include "reference/fit_bootstrap.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace kda::harness {
+namespace {
+
+using cuda::simt::CopyMode;
+using cuda::simt::Options;
+using cuda::simt::Order;
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() &&
+         (a.bytes() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+}
+
+bool same_bits(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
+  return a.has_value() == b.has_value() && (!a || same_bits(*a, *b));
+}
+
+/// Name of the first tensor that differs, or nothing.
+const char* difference(const Outputs& a, const Outputs& b) {
+  if (!same_bits(a.o, b.o)) return "o";
+  if (!same_bits(a.final_state, b.final_state)) return "final_state";
+  if (!same_bits(a.h, b.h)) return "h";
+  return nullptr;
+}
+
+/// The GPU when the settings want it and it is there; nullptr for the executor.
+std::unique_ptr<cuda::Device> gpu_for(DeviceChoice choice) {
+  if (choice == DeviceChoice::kCpu) return nullptr;
+  try {
+    return cuda::open_gpu();
+  } catch (const Error& error) {
+    if (choice == DeviceChoice::kGpu || error.code() != ErrorCode::kDeviceUnavailable) throw;
+    return nullptr;
+  }
+}
+
+[[noreturn]] void throw_race(const std::string& what, const Options& one, const Options& other) {
+  throw Error(ErrorCode::kExecutorFault,
+              what + ": the bits depend on the schedule: " + to_string(one) + " and " +
+                  to_string(other) + " differ");
+}
+
+Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
+  const auto& kda_case = std::get<KdaCase>(test_case.inputs);
+  const Problem problem = kda_case.problem();
+  if (const auto gpu = gpu_for(settings.device))
+    return cuda::run_recurrent(kda_case.contract, problem, *gpu);
+  const std::vector<Options> modes = executor_modes(settings);
+  Outputs first = cuda::run_recurrent_cpu(kda_case.contract, problem, modes.front());
+  for (auto mode = modes.begin() + 1; mode != modes.end(); ++mode) {
+    const Outputs other = cuda::run_recurrent_cpu(kda_case.contract, problem, *mode);
+    if (const char* tensor = difference(first, other)) {
+      throw_race(tensor, modes.front(), *mode);
+    }
+  }
+  return first;
+}
+
+std::optional<std::string> recurrent_limit(const Case& test_case) {
+  return cuda::recurrent_unsupported(std::get<KdaCase>(test_case.inputs).problem());
+}
+
+bool same_bits(const cuda::FitOutcome& a, const cuda::FitOutcome& b) {
+  using Bits = std::array<std::uint64_t, 3>;
+  return a.error == b.error && a.coefficients.has_value() == b.coefficients.has_value() &&
+         (!a.coefficients ||
+          std::bit_cast<Bits>(*a.coefficients) == std::bit_cast<Bits>(*b.coefficients));
+}
+
+cuda::FitOutcome fit_on_device(const FitCase& fit_case, const KernelSettings& settings) {
+  const auto fit = [&](cuda::Device& device) {
+    return cuda::run_fit(fit_case.seq_lens, fit_case.latencies, device);
+  };
+  if (const auto gpu = gpu_for(settings.device)) return fit(*gpu);
+  const std::vector<Options> modes = executor_modes(settings);
+  const cuda::FitOutcome first = fit(*cuda::open_executor(modes.front()));
+  for (auto mode = modes.begin() + 1; mode != modes.end(); ++mode) {
+    if (!same_bits(first, fit(*cuda::open_executor(*mode))))
+      throw_race("coefficients", modes.front(), *mode);
+  }
+  return first;
+}
+
+/// The kernel gives raw coefficients and a code; the correction is the reference's rule.
+Answer run_fit(const Case& test_case, const KernelSettings& settings) {
+  const auto& fit_case = std::get<FitCase>(test_case.inputs);
+  const cuda::FitOutcome outcome = fit_on_device(fit_case, settings);
+  reference::FitResult fit;
+  fit.error = outcome.error;
+  if (const auto& f = outcome.coefficients) {
+    fit.raw = {f->a, f->b, f->c};
+  }
+  if (!fit.error) {
+    fit.corrected = reference::corrected(*fit.raw);
+    if (fit.raw->b < 0) fit.warnings.push_back({.code = ErrorCode::kFitBNegative, .message = {}});
+  }
+  return answer_fit(fit_case, fit);
+}
+
+}  // namespace
+
+std::vector<Options> executor_modes(const KernelSettings& settings) {
+  std::vector<CopyMode> copies;
+  if (settings.copies != CopyTiming::kEager) copies.push_back(CopyMode::kLate);
+  if (settings.copies != CopyTiming::kLate) copies.push_back(CopyMode::kEager);
+  const bool seeded = settings.order == Order::kRandom || settings.order == Order::kPct;
+  std::vector<Options> modes;
+  for (const CopyMode copy : copies) {
+    modes.push_back(
+        {.order = Order::kInOrder, .copies = copy});  // what the others are compared with
+    if (settings.order == Order::kInOrder) continue;
+    for (std::int64_t seed = 1; seed <= (seeded ? settings.seeds : 1); ++seed) {
+      modes.push_back(
+          {.order = settings.order, .seed = static_cast<std::uint64_t>(seed), .copies = copy});
+    }
+  }
+  return modes;
+}
+
+std::string to_string(const Options& mode) {
+  constexpr std::array kOrders{"inorder", "reverse", "random", "pct"};
+  constexpr std::array kCopies{"late", "eager", "random"};
+  std::string text = kOrders[static_cast<std::size_t>(mode.order)];
+  if (mode.order == Order::kRandom || mode.order == Order::kPct)
+    text += " seed " + std::to_string(mode.seed);
+  return text + ", copies " + kCopies[static_cast<std::size_t>(mode.copies)];
+}
+
+std::vector<Implementation> cuda_implementations() {
+  std::vector<Implementation> all;
+  all.push_back({.name = "cuda-recurrent",
+                 .description = "CUDA token recurrence in f32: decode and short runs",
+                 .ops = {Op::kChunkKda, Op::kRecurrentKda},
+                 .limit = recurrent_limit,
+                 .run = run_recurrent,
+                 .by_head = true});
+  all.push_back({.name = "cuda-fit",
+                 .description = "CUDA batched quadratic fits in f64, a warp each",
+                 .ops = {Op::kFit},
+                 .limit = {},
+                 .run = run_fit,
+                 .by_head = false});
+  return all;
+}
+
+}  // namespace kda::harness

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "harness/run/verdict.hpp"
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace kda::harness {
+
+/// Shared by the subcommands; each sets `exit` when it has run.
+struct CommandContext {
+  Exit exit = Exit::kSuccess;
+  std::string program;  ///< how the user called this program, for repeat commands
+};
+
+/// "kdacheck: TEXT" on standard error, in one line whatever the text holds.
+void print_error(std::string text);
+
+/// Each adds one subcommand with its options and help. What it throws (Error) is bad input: main
+/// prints the one line and exits with 2.
+void add_check_command(CLI::App& app, CommandContext& context);
+void add_compare_command(CLI::App& app, CommandContext& context);
+void add_gen_command(CLI::App& app, CommandContext& context);
+void add_list_command(CLI::App& app, CommandContext& context);
+void add_fit_command(CLI::App& app, CommandContext& context);
+void add_predict_command(CLI::App& app, CommandContext& context);
+
+}  // namespace kda::harness

@@ -1,0 +1,169 @@
+#include "cuda/runtime.hpp"
+#include "harness/program/command.hpp"
+#include "harness/report/report.hpp"
+#include "harness/run/run.hpp"
+#include "harness/version.hpp"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace kda::harness {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  kdacheck check                                    every implementation on the bundled fixtures
+  kdacheck check my_fixtures/ --impl cuda-prefill   one implementation on a folder
+  kdacheck check --impl cuda-recurrent --exec-order pct --exec-seeds 8 --cp-async both
+  kdacheck check --filter 'prefill_*' --junit r.xml
+  kdacheck check --case "op=chunk_kda T=200 H=2 HV=4 K=64 V=64 l2norm=1 final_state=1 seed=7"
+  kdacheck check --cases data/cases/ci.txt --shard 2/4 --jobs 2)";
+
+struct CheckArguments {
+  std::vector<std::string> paths;
+  std::vector<std::string> case_files;
+  std::optional<std::string> shard;
+  std::string junit;
+  std::string json;
+  std::string device = "auto";
+  std::string order = "inorder";
+  std::string copies = "late";
+  RunOptions run;
+};
+
+void parse_shard(const std::string& text, RunOptions& options) {
+  long long index = 0;
+  long long count = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%lld/%lld%c", &index, &count, &rest) != 2) {
+    throw Error(ErrorCode::kUsage, "--shard: expected I/N, got " + text,
+                "count shards from 1, as in --shard 1/3");
+  }
+  options.shard_index = index;
+  options.shard_count = count;
+}
+
+/// A line that rewrites itself on a terminal, nothing elsewhere.
+Progress progress_line() {
+  if (isatty(STDERR_FILENO) == 0) return [](std::int64_t, std::int64_t, const std::string&) {};
+  return [](std::int64_t done, std::int64_t total, const std::string& name) {
+    const std::string shown = name.size() > 60 ? "..." + name.substr(name.size() - 57) : name;
+    fmt::print(stderr, "\r\033[K[{}/{}] {}", done, total, shown);
+    if (done == total) fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  };
+}
+
+/// Writes a report; when that fails says so and goes on, since the results are worth more.
+void write_report(const std::string& file, const std::string& text, Exit& exit) {
+  if (file.empty()) return;
+  try {
+    write_text(file, text);
+  } catch (const Error& error) {
+    print_error(error.what());
+    if (exit != Exit::kInterrupted) exit = Exit::kBadInput;
+  }
+}
+
+/// The settings, and the arguments that repeat them where they are not the default.
+void set_kernels(const CheckArguments& arguments, RunOptions& options) {
+  using cuda::simt::Order;
+  const std::map<std::string, DeviceChoice> devices{
+      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"gpu", DeviceChoice::kGpu}};
+  const std::map<std::string, Order> orders{{"inorder", Order::kInOrder},
+                                            {"reverse", Order::kReverse},
+                                            {"random", Order::kRandom},
+                                            {"pct", Order::kPct}};
+  const std::map<std::string, CopyTiming> copies{
+      {"late", CopyTiming::kLate}, {"eager", CopyTiming::kEager}, {"both", CopyTiming::kBoth}};
+  options.kernels.device = devices.at(arguments.device);
+  options.kernels.order = orders.at(arguments.order);
+  options.kernels.copies = copies.at(arguments.copies);
+  if (options.kernels.device == DeviceChoice::kGpu)
+    (void)cuda::open_gpu();  // says why not, before any work
+  std::string text;
+  const auto add = [&text](const std::string& option, const std::string& value) {
+    text += (text.empty() ? "" : " ") + option + " " + value;
+  };
+  if (arguments.device != "auto") add("--device", arguments.device);
+  if (arguments.order != "inorder") add("--exec-order", arguments.order);
+  if (options.kernels.seeds != 1) add("--exec-seeds", std::to_string(options.kernels.seeds));
+  if (arguments.copies != "late") add("--cp-async", arguments.copies);
+  options.kernel_arguments = text;
+}
+
+Exit check_command(CheckArguments& arguments) {
+  RunOptions& options = arguments.run;
+  set_kernels(arguments, options);
+  if (arguments.shard) parse_shard(*arguments.shard, options);
+  options.paths.assign(arguments.paths.begin(), arguments.paths.end());
+  options.case_files.assign(arguments.case_files.begin(), arguments.case_files.end());
+  if (options.paths.empty() && options.case_lines.empty() && options.case_files.empty()) {
+    options.paths.emplace_back(std::string(kDataFolder) + "/fixtures");
+  }
+  const RunReport report = run(options, progress_line());
+  fmt::print("{}", to_text(report));
+  std::fflush(stdout);
+  for (const std::string& error : report.input_errors) print_error(error);
+  Exit exit = report.exit_status();
+  write_report(arguments.junit, to_junit(report), exit);
+  write_report(arguments.json, to_file_text(to_json(report)), exit);
+  return exit;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<CheckArguments>();
+  RunOptions& run = arguments->run;
+  CLI::App* command =
+      app.add_subcommand("check", "Judge implementations on fixtures and case lines");
+  command->add_option(
+      "PATH", arguments->paths,
+      "Fixture files, or folders searched for *.h5 (default: the bundled fixtures)");
+  command
+      ->add_option("--impl", run.implementations,
+                   "Implementation to judge; repeatable (default: all that serve the case)")
+      ->allow_extra_args(false);
+  command->add_option("--policy", run.policy,
+                      "Comparison policy (default: exact for f64 results, else derived)");
+  command->add_option("--case", run.case_lines, "Case described in one line; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--cases", arguments->case_files, "File with case lines; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--filter", run.filter, "Only cases whose name matches this glob");
+  command->add_option("--junit", arguments->junit, "Write a JUnit XML report");
+  command->add_option("--json", arguments->json, "Write a JSON report");
+  command->add_option("--jobs", run.jobs, "Cases judged at once")->check(CLI::Range(1, 1024));
+  command->add_option("--shard", arguments->shard,
+                      "Only every N-th case, beginning with the I-th: I/N");
+  command
+      ->add_option("--device", arguments->device,
+                   "Where CUDA kernels run: cpu (the executor), gpu, auto")
+      ->check(CLI::IsMember({"cpu", "gpu", "auto"}));
+  command
+      ->add_option("--exec-order", arguments->order,
+                   "Order in which the executor runs threads: inorder, reverse, random, pct")
+      ->check(CLI::IsMember({"inorder", "reverse", "random", "pct"}));
+  command
+      ->add_option("--exec-seeds", run.kernels.seeds, "Schedules of a seeded order (random, pct)")
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--cp-async", arguments->copies,
+                   "When the executor completes asynchronous copies: late, eager, both")
+      ->check(CLI::IsMember({"late", "eager", "both"}));
+  command->footer(kExamples);
+  command->callback([arguments, &context] {
+    arguments->run.program = context.program;
+    context.exit = check_command(*arguments);
+  });
+}
+
+}  // namespace kda::harness

@@ -1,0 +1,77 @@
+#include "harness/program/command.hpp"
+#include "harness/version.hpp"
+#include "reference/types/error.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace {
+
+using kda::harness::CommandContext;
+using kda::harness::Exit;
+using kda::harness::print_error;
+
+constexpr const char* kExamples = R"(Examples:
+  kdacheck check                                  every implementation on the bundled fixtures
+  kdacheck compare result.h5 fixture.h5           a result that was made elsewhere
+  kdacheck gen --op chunk_kda --T 100 -o case.h5  a new fixture
+  kdacheck fit samples.csv --base-chunk 8192      a latency model
+  kdacheck list contracts                         what the entry points accept
+
+Exit status: 0 all passed, 1 something failed, 2 bad usage or unreadable input,
+3 nothing was compared or something is not available here, 130 interrupted.)";
+
+int run_program(int argc, char** argv) {
+  CLI::App app("Reference and test harness for Kimi Delta Attention kernels", "kdacheck");
+  CommandContext context;
+  const char* called_as = std::getenv("KDACHECK_PROGRAM");  // set by the build script
+  context.program = called_as != nullptr ? called_as : argv[0];
+  app.set_version_flag("--version", std::string("kdacheck ") + std::string(kda::harness::kVersion));
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  add_check_command(app, context);
+  add_compare_command(app, context);
+  add_gen_command(app, context);
+  add_list_command(app, context);
+  add_fit_command(app, context);
+  add_predict_command(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    print_error(std::string("usage: ") + error.what() + ". Fix: see kdacheck --help");
+    return static_cast<int>(Exit::kBadInput);
+  }
+  return static_cast<int>(context.exit);
+}
+
+/// Output that could not be written is no success.
+int checked_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  if (status != static_cast<int>(Exit::kSuccess)) return status;
+  print_error(
+      "report_unwritable: standard output: not all could be written. Fix: choose a writable place");
+  return static_cast<int>(Exit::kBadInput);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has seen enough must not cost the reports
+  try {
+    return checked_output(run_program(argc, argv));
+  } catch (const kda::Error& error) {
+    print_error(error.what());
+    if (error.code() == kda::ErrorCode::kDeviceUnavailable)
+      return static_cast<int>(Exit::kUnavailable);
+  } catch (const std::exception& error) {
+    print_error(std::string("unexpected: ") + error.what());
+  }
+  return static_cast<int>(Exit::kBadInput);
+}

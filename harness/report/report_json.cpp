@@ -1,0 +1,68 @@
+#include "harness/report/report.hpp"
+#include "harness/version.hpp"
+
+#include <thread>
+
+#include <nlohmann/json.hpp>
+#include <sys/utsname.h>
+
+namespace kda::harness {
+namespace {
+
+nlohmann::json to_json(const CaseResult& result) {
+  nlohmann::json json{
+      {"name", result.case_name},
+      {"op", result.op},
+      {"implementation", result.implementation},
+      {"verdict", name(result.verdict)},
+      {"seconds", result.seconds},
+      {"command", result.command},
+  };
+  const auto add = [&json](const char* key, const std::string& value) {
+    if (!value.empty()) json[key] = value;
+  };
+  add("file", result.file);
+  add("case", result.line);
+  add("code", result.code);
+  add("detail", result.detail);
+  add("oracle", result.oracle);
+  add("policy", result.policy);
+  if (result.comparison) json["tensors"] = kda::harness::to_json(*result.comparison).at("tensors");
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json environment() {
+  utsname system{};
+  uname(&system);
+  return {{"kdacheck", kVersion},
+          {"system", std::string(system.sysname) + " " + system.release},
+          {"machine", system.machine},
+          {"compiler", __VERSION__},
+          {"threads", std::thread::hardware_concurrency()}};
+}
+
+std::string to_file_text(const nlohmann::json& json) {
+  // File names need not be UTF-8; JSON must be.
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+nlohmann::json to_json(const RunReport& report) {
+  nlohmann::json counts;
+  for (std::uint8_t i = 0; i < kVerdictCount; ++i)
+    counts[std::string(name(static_cast<Verdict>(i)))] = report.counts[i];
+  nlohmann::json results = nlohmann::json::array();
+  for (const CaseResult& result : report.results) results.push_back(to_json(result));
+  return {{"format", "kdacheck-report"},
+          {"version", 1},
+          {"environment", environment()},
+          {"cases", report.cases},
+          {"counts", counts},
+          {"input_errors", report.input_errors},
+          {"interrupted", report.interrupted},
+          {"seconds", report.seconds},
+          {"results", results}};
+}
+
+}  // namespace kda::harness

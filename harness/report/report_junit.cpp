@@ -1,0 +1,94 @@
+#include "harness/report/report.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kda::harness {
+namespace {
+
+/// The text with U+FFFD for bytes that are not UTF-8 (file names may hold any), by way of JSON.
+std::string valid_utf8(std::string_view text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+/// Text for an attribute or an element; control characters that XML forbids are dropped.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : valid_utf8(text)) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\n': out += "&#10;"; break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') out += c;
+    }
+  }
+  return out;
+}
+
+/// The child element that says what went wrong; empty when passed.
+std::string outcome(const CaseResult& result) {
+  const auto element = [&](const char* tag) {
+    std::string body = result.detail + "\n";
+    if (result.comparison) body += to_text(*result.comparison);
+    body += "repeat: " + result.command;
+    return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", tag,
+                       escaped(result.code), escaped(result.detail), escaped(body));
+  };
+  switch (result.verdict) {
+    case Verdict::kPassed: return "";
+    case Verdict::kUnsupported:
+      return fmt::format("      <skipped message=\"{}\"/>\n", escaped(result.detail));
+    case Verdict::kFixtureError: return element("error");
+    case Verdict::kFailed:
+    case Verdict::kRefused:
+    case Verdict::kMistrusted: return element("failure");
+  }
+  return "";
+}
+
+std::string suite(const std::string& implementation,
+                  const std::vector<const CaseResult*>& results) {
+  const auto count = [&](auto... verdicts) {
+    return std::ranges::count_if(
+        results, [&](const CaseResult* r) { return ((r->verdict == verdicts) || ...); });
+  };
+  double seconds = 0;
+  for (const CaseResult* result : results) seconds += result->seconds;
+  std::string text = fmt::format(
+      "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" "
+      "time=\"{:.6f}\">\n",
+      escaped(implementation.empty() ? "fixtures" : implementation), results.size(),
+      count(Verdict::kFailed, Verdict::kRefused, Verdict::kMistrusted),
+      count(Verdict::kFixtureError), count(Verdict::kUnsupported), seconds);
+  for (const CaseResult* result : results) {
+    text += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\">\n",
+                        escaped(result->op), escaped(result->case_name), result->seconds);
+    text += outcome(*result) + "    </testcase>\n";
+  }
+  return text + "  </testsuite>\n";
+}
+
+}  // namespace
+
+std::string to_junit(const RunReport& report) {
+  std::vector<std::pair<std::string, std::vector<const CaseResult*>>> suites;
+  for (const CaseResult& result : report.results) {
+    auto same = std::ranges::find_if(
+        suites, [&](const auto& s) { return s.first == result.implementation; });
+    if (same == suites.end()) same = suites.insert(suites.end(), {result.implementation, {}});
+    same->second.push_back(&result);
+  }
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kdacheck\">\n";
+  for (const auto& [implementation, results] : suites) text += suite(implementation, results);
+  return text + "</testsuites>\n";
+}
+
+}  // namespace kda::harness

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "harness/run/judge.hpp"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kda::harness {
+
+/// What `kdacheck check` was asked to do.
+struct RunOptions {
+  std::vector<std::filesystem::path> paths;       ///< files or folders
+  std::vector<std::filesystem::path> case_files;  ///< lists of case lines
+  std::vector<std::string> case_lines;            ///< judged after the files
+  std::vector<std::string> implementations;       ///< empty = every one that serves the case
+  std::string policy;                             ///< empty = chosen by the result's dtype
+  std::string filter;                             ///< glob on the case name; empty = all
+  std::int64_t shard_index = 1;                   ///< counts from 1
+  std::int64_t shard_count = 1;
+  KernelSettings kernels;            ///< how CUDA kernels run
+  std::string kernel_arguments;      ///< the same as arguments, for repeat commands
+  std::int64_t jobs = 1;             ///< cases judged at once
+  std::string program = "kdacheck";  ///< how repeat commands call this program
+};
+
+/// What came of it.
+struct RunReport {
+  std::vector<CaseResult> results;  ///< in the order of the work list
+  std::array<std::int64_t, kVerdictCount> counts{};
+  std::int64_t cases = 0;                 ///< read and matched by the filter
+  std::vector<std::string> input_errors;  ///< one line each: paths and case lines that are no input
+  bool interrupted = false;
+  double seconds = 0;
+
+  [[nodiscard]] std::int64_t count(Verdict verdict) const {
+    return counts[static_cast<std::size_t>(verdict)];
+  }
+  /// Cases whose answer was judged: neither unsupported nor unreadable.
+  [[nodiscard]] std::int64_t compared() const;
+  [[nodiscard]] Exit exit_status() const;
+};
+
+/// Called after every case, in no particular order, never concurrently.
+using Progress =
+    std::function<void(std::int64_t done, std::int64_t total, const std::string& name)>;
+
+/// Reads and judges case by case; a bad fixture is one result and the run goes on. SIGINT ends the
+/// run after the cases in progress. Throws kUsage, kImplementationUnknown, kPolicyUnknown before
+/// any work.
+[[nodiscard]] RunReport run(const RunOptions& options, const Progress& progress);
+
+}  // namespace kda::harness
