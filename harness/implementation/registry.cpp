@@ -3,6 +3,7 @@
 #include "harness/implementation/registry_fit.hpp"
 #include "reference/chunked.hpp"
 #include "reference/fast.hpp"
+#include "reference/peer_prefill.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/types/contract.hpp"
 
@@ -73,6 +74,14 @@ std::vector<Implementation> make_registry() {
        .limit = {},
        .run = kda(reference::recurrent_f32),
        .by_head = true});
+  all.push_back({.name = "peer-bf16",
+                 .description = "chunks of 64 with 16-bit operands: the rounding of cuda-prefill",
+                 .ops = {Op::kKdaPrefill},
+                 .limit = {},
+                 .run = kda([](const Problem& p, const Semantics& s) {
+                   return reference::peer_prefill(p, s);
+                 }),
+                 .by_head = true});
   for (Implementation& kernel : cuda_implementations()) all.push_back(std::move(kernel));
   return all;
 }
