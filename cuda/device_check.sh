@@ -67,7 +67,7 @@ cat "$out/device_check.txt"
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
   for tool in memcheck racecheck synccheck initcheck; do
-    if timeout 90 "$sanitizer" --tool $tool --error-exitcode 9 "$out/device_check" --quick \
+    if timeout 60 "$sanitizer" --tool $tool --error-exitcode 9 "$out/device_check" --quick \
       ${pack:+--pack "$pack"} >"$out/$tool.txt" 2>&1; then
       said=passed
     else

@@ -101,6 +101,25 @@ void judge(Thread& thread, Access kind, const void* address, unsigned bytes, uns
   thread.block->warps[thread.warp]->traffic.record(kind, address, bytes, width, site, thread.lane);
 }
 
+Primitive primitive_of(Access kind) {
+  switch (kind) {
+    case Access::kSharedLoad: return Primitive::kSharedLoad;
+    case Access::kSharedStore: return Primitive::kSharedStore;
+    case Access::kGlobalLoad: return Primitive::kGlobalLoad;
+    case Access::kGlobalStore: return Primitive::kGlobalStore;
+    case Access::kGlobalAtomic: return Primitive::kGlobalAtomic;
+    case Access::kCopyLoad:
+    case Access::kCopyStore: return Primitive::kCopy;
+  }
+  return Primitive::kCopy;
+}
+
+/// Plain address arithmetic: the address may lie outside its array.
+const void* further(const void* address, unsigned bytes) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): that is the point
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + bytes);
+}
+
 void set_states(Block& block, const Copy& copy, ByteState state) {
   const sanitizer::IgnoreScope ignore;
   std::fill_n(block.shared.states(copy.destination), copy.width, state);
@@ -108,10 +127,15 @@ void set_states(Block& block, const Copy& copy, ByteState state) {
 
 }  // namespace
 
-void access(Access kind, const void* address, unsigned bytes, Site site) {
+void* access(Access kind, const void* address, unsigned bytes, Site site) {
   Thread& thread = current();
   preempt(thread);
+  if (const Mutation* m = visit(*thread.block, primitive_of(kind), site)) {
+    if (m->injected == Injected::kDrop) return thread.nowhere;
+    address = further(address, bytes);
+  }
   judge(thread, kind, address, bytes, bytes, site);
+  return const_cast<void*>(address);
 }
 
 void check_matrix_row(const void* row, Site site) {
@@ -168,10 +192,17 @@ void* shared_static(const void* key, std::size_t bytes, std::size_t alignment, S
   return array.data;
 }
 
-bool issue_copy(const Copy& copy, Site site) {
+Issue issue_copy(Copy& copy, Site site) {
   Thread& thread = current();
   Block& block = *thread.block;
   preempt(thread);
+  if (const Mutation* m = visit(block, Primitive::kCopy, site)) {
+    if (m->injected == Injected::kDrop) return Issue::kNever;
+    copy.source = static_cast<const std::byte*>(further(copy.source, copy.width));
+  }
+  if (copy.source_bytes < copy.width && visit(block, Primitive::kPartialCopy, site) != nullptr) {
+    copy.source_bytes = copy.width;
+  }
   if (copy.source_bytes > copy.width) {
     fail(thread, FaultKind::kBadArgument, site, "cp.async reads %u bytes to write %u",
          copy.source_bytes, copy.width);
@@ -185,14 +216,15 @@ bool issue_copy(const Copy& copy, Site site) {
   if (!now) set_states(block, copy, ByteState::kInFlight);
   const sanitizer::IgnoreScope ignore;
   thread.copies.push_back({copy, thread.copy_group, now, site});
-  return now;
+  return now ? Issue::kNow : Issue::kLater;
 }
 
 void commit_copies() { ++current().copy_group; }
 
-const Copy* next_finished_copy(unsigned keep) {
+const Copy* next_finished_copy(unsigned keep, Site site) {
   Thread& thread = current();
   preempt(thread);
+  if (visit(*thread.block, Primitive::kCopyWait, site) != nullptr) return nullptr;
   const sanitizer::IgnoreScope ignore;
   while (!thread.copies.empty() && thread.copies.front().group + keep < thread.copy_group) {
     const PendingCopy pending = thread.copies.front();

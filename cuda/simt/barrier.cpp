@@ -74,6 +74,7 @@ void block_barrier(Site site) {
   Thread& thread = current();
   Block& block = *thread.block;
   preempt(thread);
+  if (visit(block, Primitive::kBlockBarrier, site) != nullptr) return;
   if (block.exited != 0) {
     fail_with_waits(thread, FaultKind::kBarrierAbandoned, site,
                     "sync_block, but %u threads have exited", block.exited);
@@ -84,6 +85,7 @@ void block_barrier(Site site) {
 void named_barrier(int id, int threads, bool wait, Site site) {
   Thread& thread = current();
   preempt(thread);
+  if (visit(*thread.block, Primitive::kNamedBarrier, site) != nullptr) return;
   const auto all = static_cast<int>(thread.block->threads.size());
   if (id < 1 || id >= kNamedBarriers || threads <= 0 || threads % 32 != 0 || threads > all) {
     fail(thread, FaultKind::kBadArgument, site,

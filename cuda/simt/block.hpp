@@ -4,6 +4,7 @@
 #include "cuda/simt/executor.hpp"
 #include "cuda/simt/fiber.hpp"
 #include "cuda/simt/memory.hpp"
+#include "cuda/simt/mutation.hpp"
 #include "cuda/simt/options.hpp"
 #include "cuda/simt/report.hpp"
 #include "cuda/simt/shared_arena.hpp"
@@ -60,7 +61,8 @@ struct Thread {
   unsigned copy_group = 0;
   std::vector<PendingCopy> copies;  ///< oldest first
   Copy finished{};
-  unsigned priority = 0;  ///< within the warp
+  alignas(16) std::byte nowhere[16] = {};  ///< what a dropped access reads and writes
+  unsigned priority = 0;                   ///< within the warp
 };
 
 /// Lanes on their way through one collective. The last to arrive does the work for all.
@@ -116,6 +118,7 @@ struct Block {
   unsigned until_preempt = 0;
   Counters counters;
   bool failed = false;
+  Thread* overflowed = nullptr;  ///< whose stack is full
   Report report;
   char start_tag = 0;  ///< for TSan: worker before threads
   char end_tag = 0;    ///< threads before worker
@@ -124,6 +127,8 @@ struct Block {
 // ---- scheduler.cpp
 
 [[nodiscard]] Thread& current();
+/// nullptr outside kernels.
+[[nodiscard]] Thread* running_thread();
 [[nodiscard]] std::uint64_t next_random(Block& block);
 void make_ready(Block& block, unsigned warp, std::uint32_t lanes);
 /// Runs another thread until this one is made ready and picked.
@@ -148,9 +153,21 @@ void exit_thread(Thread& thread);
                                                   const char* format, ...);
 [[noreturn, gnu::format(printf, 4, 5)]] void fail_with_waits(Thread& thread, FaultKind kind,
                                                              Site site, const char* format, ...);
+/// The thread ran out of its stack.
+void report_overflow(Block& block, const Thread& thread);
 /// No thread can run, and not all have exited.
 void report_deadlock(Block& block);
 [[nodiscard]] const char* base_name(const char* path);
+
+// ---- mutation.cpp
+
+[[nodiscard]] const Mutation* visit_site(const Options& options, Primitive primitive, Site site);
+/// The launch's mutation when it is aimed at this primitive here, else nullptr.
+[[nodiscard]] inline const Mutation* visit(const Block& block, Primitive primitive, Site site) {
+  const Options& options = block.options;
+  if (options.mutation == nullptr && options.sites == nullptr) return nullptr;
+  return visit_site(options, primitive, site);
+}
 
 // ---- shared by barrier.cpp, collective.cpp and matrix.cpp
 

@@ -119,11 +119,15 @@ void collective(Wait kind, std::uint32_t mask, void* operand, CollectiveWork wor
 }
 
 void warp_barrier(std::uint32_t mask, Site site) {
+  if (visit(*current().block, Primitive::kWarpBarrier, site) != nullptr) return;
   collective(Wait::kWarpBarrier, mask, nullptr, &count_warp_barrier, site);
 }
 
 std::uint64_t shuffle(Shuffle kind, std::uint64_t value, int operand, std::uint32_t mask,
                       Site site) {
+  if (visit(*current().block, Primitive::kShuffle, site) != nullptr) {
+    operand = kind == Shuffle::kXor ? 0 : operand ^ 1;
+  }
   ShuffleOperand o{value, value, kind, operand, site};
   collective(Wait::kShuffle, mask, &o, &do_shuffle, site);
   return o.result;
@@ -132,6 +136,7 @@ std::uint64_t shuffle(Shuffle kind, std::uint64_t value, int operand, std::uint3
 std::uint32_t ballot(bool predicate, std::uint32_t mask, Site site) {
   VoteOperand o{predicate, 0};
   collective(Wait::kVote, mask, &o, &do_ballot, site);
+  if (visit(*current().block, Primitive::kVote, site) != nullptr) o.result = mask & ~o.result;
   return o.result;
 }
 

@@ -71,8 +71,9 @@ void mma_m16n8k16(MmaOperands& lane, MmaType type, Site site);
                                   Site site);
 
 /// Judges and counts one lane's access before it is made. `kind` says where it should go. An atomic
-/// on shared memory is a load and a store.
-void access(Access kind, const void* address, unsigned bytes, Site site);
+/// on shared memory is a load and a store. Returns the address to use, which is `address` unless a
+/// fault is injected here.
+[[nodiscard]] void* access(Access kind, const void* address, unsigned bytes, Site site);
 
 // ---- cp.async.
 
@@ -82,12 +83,18 @@ struct Copy {
   unsigned width;         ///< bytes written
   unsigned source_bytes;  ///< bytes read; the rest of the destination becomes 0
 };
-/// Registers a copy. True when its data is to be moved at once.
-[[nodiscard]] bool issue_copy(const Copy& copy, Site site);
+/// What becomes of a copy when it is issued.
+enum class Issue : std::uint8_t {
+  kLater,  ///< its data is moved at the wait
+  kNow,    ///< its data is to be moved at once
+  kNever,  ///< dropped by an injected fault
+};
+/// Registers a copy, which an injected fault may change.
+[[nodiscard]] Issue issue_copy(Copy& copy, Site site);
 void commit_copies();
 /// A copy whose data is to be moved now, since its group is older than the `keep` newest; nullptr
 /// when there is none left.
-[[nodiscard]] const Copy* next_finished_copy(unsigned keep);
+[[nodiscard]] const Copy* next_finished_copy(unsigned keep, Site site);
 
 // ---- Counters without further effect.
 

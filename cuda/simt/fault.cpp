@@ -123,6 +123,12 @@ void fail_with_waits(Thread& thread, FaultKind kind, Site site, const char* form
   leave(thread);
 }
 
+void report_overflow(Block& block, const Thread& thread) {
+  fill_report(block, thread, FaultKind::kStackOverflow, {});
+  block.report.detail =
+      "more than " + std::to_string(thread.context.stack_bytes()) + " bytes of local variables";
+}
+
 void report_deadlock(Block& block) {
   for (const auto& thread : block.threads) {
     if (thread->state == ThreadState::kExited) continue;

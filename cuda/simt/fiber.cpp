@@ -7,33 +7,24 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace kda::cuda::simt {
-namespace {
-
-std::size_t page_bytes() {
-  static const auto kBytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return kBytes;
-}
-
-}  // namespace
 
 Stack::Stack(std::size_t bytes) : bytes_(bytes) {
-  void* map = mmap(nullptr, bytes + page_bytes(), PROT_READ | PROT_WRITE,
+  void* map = mmap(nullptr, bytes + kGuardBytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) throw std::bad_alloc();
-  if (mprotect(map, page_bytes(), PROT_NONE) != 0) {
-    munmap(map, bytes + page_bytes());
+  if (mprotect(map, kGuardBytes, PROT_NONE) != 0) {
+    munmap(map, bytes + kGuardBytes);
     throw std::bad_alloc();
   }
-  low_ = static_cast<std::byte*>(map) + page_bytes();
+  low_ = static_cast<std::byte*>(map) + kGuardBytes;
 }
 
 Stack::~Stack() {
   // ASan may have marked frames that an abandoned fiber left behind.
   if (sanitizer::asan()) __asan_unpoison_memory_region(low_, bytes_);
-  munmap(low_ - page_bytes(), bytes_ + page_bytes());
+  munmap(low_ - kGuardBytes, bytes_ + kGuardBytes);
 }
 
 Context::~Context() {

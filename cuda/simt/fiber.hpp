@@ -4,9 +4,12 @@
 
 namespace kda::cuda::simt {
 
-/// A stack with a guard page below it: an overflow is a SIGSEGV, never silent damage.
+/// A stack with a guard below it that no frame of sensible size can jump over: an overflow is a
+/// SIGSEGV, never silent damage.
 class Stack {
  public:
+  static constexpr std::size_t kGuardBytes = std::size_t{64} * 1024;
+
   explicit Stack(std::size_t bytes);
   ~Stack();
   Stack(const Stack&) = delete;
@@ -37,6 +40,10 @@ class Context {
 
   /// Makes this stand for the calling OS thread.
   void adopt_thread();
+
+  /// Lowest byte of the fiber's stack.
+  [[nodiscard]] const std::byte* stack_low() const noexcept { return stack_low_; }
+  [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
 
   /// Leaves `from`, which is running, and resumes `to`.
   static void switch_to(Context& from, Context& to);

@@ -1,5 +1,6 @@
 #include "cuda/simt/launch.hpp"
 
+#include "cuda/simt/overflow.hpp"
 #include "cuda/simt/worker.hpp"
 #include "reference/types/error.hpp"
 
@@ -119,6 +120,7 @@ LaunchResult try_run(const LaunchConfig& config, const Options& options, const M
   for (auto& worker : workers) worker = Pool::instance().take(b.x * b.y * b.z);
   Progress progress;
   const auto work = [&](Worker& worker) {
+    const OverflowWatch watch;
     worker.bind(config, options, memory, {body, argument});
     run_blocks(worker, blocks, progress);
   };

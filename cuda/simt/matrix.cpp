@@ -140,6 +140,7 @@ void do_mma(void* const* operands, std::uint32_t /*mask*/, Thread& last) {
 
 void ldmatrix(MatrixLoad& lane, unsigned matrices, bool transposed, Site site) {
   require_full_warp(site);
+  if (visit(*current().block, Primitive::kLdmatrix, site) != nullptr) transposed = !transposed;
   const CollectiveWork work =
       transposed ? ldmatrix_work<true>(matrices) : ldmatrix_work<false>(matrices);
   collective(Wait::kLdmatrix, kAllLanes, &lane, work, site);
@@ -147,12 +148,18 @@ void ldmatrix(MatrixLoad& lane, unsigned matrices, bool transposed, Site site) {
 
 std::uint32_t movmatrix(std::uint32_t row_pair, Site site) {
   require_full_warp(site);
+  if (visit(*current().block, Primitive::kMovmatrix, site) != nullptr) return row_pair;
   collective(Wait::kMovmatrix, kAllLanes, &row_pair, &do_movmatrix, site);
   return row_pair;
 }
 
 void mma_m16n8k16(MmaOperands& lane, MmaType type, Site site) {
   require_full_warp(site);
+  const std::uint32_t swapped[4] = {lane.a[0], lane.a[2], lane.a[1], lane.a[3]};
+  if (const Mutation* m = visit(*current().block, Primitive::kMma, site)) {
+    if (m->injected == Injected::kDrop) return;
+    lane.a = swapped;
+  }
   const CollectiveWork work =
       type == MmaType::kBf16 ? &do_mma<MmaType::kBf16> : &do_mma<MmaType::kF16>;
   collective(Wait::kMma, kAllLanes, &lane, work, site);

@@ -28,12 +28,19 @@ enum class CopyMode : std::uint8_t {
   kRandom,  ///< each copy one of both
 };
 
+struct Mutation;
+class SiteLog;
+
 /// How a grid is run. Correct kernels give the same bits under all of them.
 struct Options {
   Order order = Order::kInOrder;
   std::uint64_t seed = 1;  ///< of kRandom, kPct and CopyMode::kRandom
   CopyMode copies = CopyMode::kLate;
   unsigned workers = 0;  ///< OS threads that run blocks; 0 = one per core
+  /// A fault to inject (mutation.hpp), which must outlive the launch; nullptr = run as written.
+  const Mutation* mutation = nullptr;
+  /// Gets the sites that the launch comes by; wants workers = 1.
+  SiteLog* sites = nullptr;
 };
 
 /// What is launched. `name` appears in reports and must outlive the launch.

@@ -27,16 +27,17 @@ std::string_view name(FaultKind kind) noexcept {
     case FaultKind::kGuardBand: return "guard band changed";
     case FaultKind::kMisaligned: return "misaligned access";
     case FaultKind::kCopyInFlightAtExit: return "exit with copies in flight";
+    case FaultKind::kStackOverflow: return "stack overflow";
   }
   return "?";
 }
 
 std::string Report::text() const {
   std::string text = "kernel " + kernel;
-  if (line != 0) {
-    text += " block " + place(block) + " thread " + place(thread) + " at " + file + ":" +
-            std::to_string(line);
+  if (kind != FaultKind::kBadLaunch && kind != FaultKind::kGuardBand) {
+    text += " block " + place(block) + " thread " + place(thread);
   }
+  if (line != 0) text += " at " + file + ":" + std::to_string(line);
   return text + ": " + std::string(name(kind)) + ": " + detail;
 }
 

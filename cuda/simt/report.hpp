@@ -26,12 +26,13 @@ enum class FaultKind : std::uint8_t {
   kGuardBand,           ///< bytes beside a buffer changed behind the primitives' back
   kMisaligned,          ///< address not a multiple of the access size
   kCopyInFlightAtExit,  ///< a thread exits with cp.async it never waited for
+  kStackOverflow,       ///< a thread's local variables and calls need more than its stack
 };
 
 [[nodiscard]] std::string_view name(FaultKind kind) noexcept;
 
 /// One fault, with the thread that stumbled over it. For kDeadlock that is the first thread still
-/// waiting; kBadLaunch and kGuardBand have no thread, and `line` 0.
+/// waiting; kBadLaunch and kGuardBand have no thread. They and kStackOverflow have no line (0).
 struct Report {
   FaultKind kind = FaultKind::kBadLaunch;
   std::string kernel;

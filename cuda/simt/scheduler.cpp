@@ -129,6 +129,7 @@ void yield(Thread& thread) {
 }  // namespace
 
 Thread& current() { return *running; }
+Thread* running_thread() { return running; }
 
 std::uint64_t next_random(Block& block) {
   std::uint64_t x = block.random_state;

@@ -84,6 +84,7 @@ void Worker::reset(std::uint64_t block_number) {
 bool Worker::run(std::uint64_t block_number) {
   reset(block_number);
   run_threads(block_);
+  if (block_.overflowed != nullptr) report_overflow(block_, *block_.overflowed);
   if (!block_.failed && block_.exited < threads()) report_deadlock(block_);
   if (block_.failed) {
     drain(block_);

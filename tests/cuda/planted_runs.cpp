@@ -117,10 +117,18 @@ struct DeltaResult {
   std::vector<double> state;
 };
 
+/// State [K,V] before the first token.
+template <class T>
+std::vector<T> first_state() {
+  std::vector<T> state(128 * 128);
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<T>(i % 7) / 16;
+  return state;
+}
+
 DeltaResult delta_rule(const std::vector<Bf16>& q, const std::vector<Bf16>& k,
                        const std::vector<Bf16>& v, const std::vector<float>& g,
                        const std::vector<float>& beta) {
-  DeltaResult r{std::vector<double>(v.size()), std::vector<double>(128 * 128, 0.0)};
+  DeltaResult r{std::vector<double>(v.size()), first_state<double>()};
   for (std::size_t t = 0; t < beta.size(); ++t) {
     for (std::size_t c = 0; c < 128; ++c) {
       double read = 0;
@@ -156,7 +164,7 @@ Outcome run_delta(const simt::Options& options) {
                  buffers.input("v", v),
                  buffers.input("g", g),
                  buffers.input("beta", beta),
-                 buffers.output("state", std::vector<float>(128 * 128, 0.0F)),
+                 buffers.output("state", first_state<float>()),
                  buffers.output("o", std::vector<Bf16>(kCount, Bf16{0x7FFF})),
                  static_cast<int>(kT),
                  1,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Plant {
   PlantKind kind;
   Outcome (*run)(const simt::Options& options);
 };
+
+/// For GoogleTest, which would print the bytes.
+inline void PrintTo(const Plant& plant, std::ostream* out) { *out << plant.name; }
 
 /// The fault table, and the kernels without a fault.
 [[nodiscard]] std::vector<Plant> plants();

@@ -1,8 +1,10 @@
 #include "cuda/device/primitives.hpp"
 #include "cuda/simt/launch.hpp"
+#include "cuda/simt/sanitizer.hpp"
 #include "reference/types/error.hpp"
 #include "tests/cuda/simt_modes.hpp"
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -383,6 +385,40 @@ KDA_KERNEL(64) behind_the_back_kernel(Global<const float>, Global<float> out) {
 TEST(Report, GuardBandAfterAPlainWrite) {
   const Report report = expect_fault(FaultKind::kGuardBand, &behind_the_back_kernel, "", 1);
   EXPECT_NE(report.detail.find("'out'"), std::string::npos);
+}
+
+/// Endless, but the compiler must not see it.
+float deeper(int depth, float x) {
+  volatile float local[512];
+  local[depth % 512] = x;
+  return depth < 1'000'000 ? deeper(depth + 1, x) + local[(depth + 1) % 512] : x;
+}
+
+KDA_KERNEL(64) deep_kernel(Global<const float> in, Global<float> out) {
+  const float x = load(in, 0);
+  if (thread_idx_x() == 40) store(out, 0, deeper(0, x));
+}
+
+TEST(Report, StackOverflowNamesTheThread) {
+  if (simt::sanitizer::asan() || simt::sanitizer::tsan()) {
+    GTEST_SKIP() << "sanitizers report stack overflows themselves";
+  }
+  const Report report = expect_fault(FaultKind::kStackOverflow, &deep_kernel, "");
+  EXPECT_EQ(report.thread.x, 40U);
+  EXPECT_NE(report.text().find("kernel faulty block (0,0,0) thread (40,0,0): stack overflow"),
+            std::string::npos)
+      << report.text();
+}
+
+TEST(Report, OtherSegmentationFaultsStillEndTheProgram) {
+  if (simt::sanitizer::asan() || simt::sanitizer::tsan()) GTEST_SKIP() << "not their signal";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  Buffers buffers;
+  const simt::LaunchConfig config{"faulty", {}, {64, 1, 1}};
+  static_cast<void>(
+      simt::try_launch(config, {}, buffers.memory, &deep_kernel, buffers.in, buffers.out));
+  volatile int* nowhere = nullptr;
+  EXPECT_EXIT(*nowhere = 1, testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST(Report, LaunchBeyondTheLimits) {

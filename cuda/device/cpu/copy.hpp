@@ -43,13 +43,13 @@ template <int kBytes, class T, class U>
 void copy_async(Shared<T> destination, Global<U> source, int source_bytes = kBytes,
                 simt::Site site = simt::Site::here()) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
-  const simt::Copy copy{reinterpret_cast<std::byte*>(destination.raw),
-                        reinterpret_cast<const std::byte*>(source.raw), kBytes,
-                        static_cast<unsigned>(source_bytes)};
-  if (simt::issue_copy(copy, site)) {
-    detail::move_copy(copy);
-  } else {
-    detail::spoil_destination(copy);
+  simt::Copy copy{reinterpret_cast<std::byte*>(destination.raw),
+                  reinterpret_cast<const std::byte*>(source.raw), kBytes,
+                  static_cast<unsigned>(source_bytes)};
+  switch (simt::issue_copy(copy, site)) {
+    case simt::Issue::kNow: detail::move_copy(copy); return;
+    case simt::Issue::kLater: detail::spoil_destination(copy); return;
+    case simt::Issue::kNever: return;
   }
 }
 
@@ -59,8 +59,8 @@ inline void copy_commit() { simt::commit_copies(); }
 /// Waits until at most N of this thread's newest groups are unfinished. Others see the data only
 /// after a barrier as well.
 template <int N>
-void copy_wait() {
-  while (const simt::Copy* copy = simt::next_finished_copy(N)) detail::move_copy(*copy);
+void copy_wait(simt::Site site = simt::Site::here()) {
+  while (const simt::Copy* copy = simt::next_finished_copy(N, site)) detail::move_copy(*copy);
 }
 
 }  // namespace cpu

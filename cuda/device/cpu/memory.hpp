@@ -85,31 +85,29 @@ inline int atomic_add(int* p, int value) { return __atomic_fetch_add(p, value, _
 /// Element i. Sizes of 1, 2, 4, 8 and 16 bytes (Vec), aligned to their size.
 template <class T>
 std::remove_const_t<T> load(Global<T> p, std::int64_t i, simt::Site site = simt::Site::here()) {
-  T* at = (p + i).raw;
-  simt::access(simt::Access::kGlobalLoad, at, sizeof(T), site);
+  auto* at = static_cast<T*>(simt::access(simt::Access::kGlobalLoad, (p + i).raw, sizeof(T), site));
   return detail::read(at);
 }
 
 template <class T>
 std::remove_const_t<T> load(Shared<T> p, std::int64_t i, simt::Site site = simt::Site::here()) {
-  T* at = (p + i).raw;
-  simt::access(simt::Access::kSharedLoad, at, sizeof(T), site);
+  auto* at = static_cast<T*>(simt::access(simt::Access::kSharedLoad, (p + i).raw, sizeof(T), site));
   return detail::read(at);
 }
 
 template <class T>
 void store(Global<T> p, std::int64_t i, std::type_identity_t<T> value,
            simt::Site site = simt::Site::here()) {
-  T* at = (p + i).raw;
-  simt::access(simt::Access::kGlobalStore, at, sizeof(T), site);
+  auto* at =
+      static_cast<T*>(simt::access(simt::Access::kGlobalStore, (p + i).raw, sizeof(T), site));
   detail::write(at, value);
 }
 
 template <class T>
 void store(Shared<T> p, std::int64_t i, std::type_identity_t<T> value,
            simt::Site site = simt::Site::here()) {
-  T* at = (p + i).raw;
-  simt::access(simt::Access::kSharedStore, at, sizeof(T), site);
+  auto* at =
+      static_cast<T*>(simt::access(simt::Access::kSharedStore, (p + i).raw, sizeof(T), site));
   detail::write(at, value);
 }
 
@@ -117,8 +115,8 @@ void store(Shared<T> p, std::int64_t i, std::type_identity_t<T> value,
 template <class T>
 T atomic_add(Global<T> p, std::int64_t i, std::type_identity_t<T> value,
              simt::Site site = simt::Site::here()) {
-  T* at = (p + i).raw;
-  simt::access(simt::Access::kGlobalAtomic, at, sizeof(T), site);
+  auto* at =
+      static_cast<T*>(simt::access(simt::Access::kGlobalAtomic, (p + i).raw, sizeof(T), site));
   simt::count_atomic();
   return detail::atomic_add(at, value);
 }
@@ -127,8 +125,8 @@ template <class T>
 T atomic_add(Shared<T> p, std::int64_t i, std::type_identity_t<T> value,
              simt::Site site = simt::Site::here()) {
   T* at = (p + i).raw;
-  simt::access(simt::Access::kSharedLoad, at, sizeof(T), site);
-  simt::access(simt::Access::kSharedStore, at, sizeof(T), site);
+  at = static_cast<T*>(simt::access(simt::Access::kSharedLoad, at, sizeof(T), site));
+  at = static_cast<T*>(simt::access(simt::Access::kSharedStore, at, sizeof(T), site));
   simt::count_atomic();
   return detail::atomic_add(at, value);
 }
