@@ -219,7 +219,11 @@ Issue issue_copy(Copy& copy, Site site) {
   return now ? Issue::kNow : Issue::kLater;
 }
 
-void commit_copies() { ++current().copy_group; }
+void commit_copies() {
+  Thread& thread = current();
+  ++thread.copy_group;
+  ++thread.block->counters.copy_groups;
+}
 
 const Copy* next_finished_copy(unsigned keep, Site site) {
   Thread& thread = current();

@@ -56,11 +56,15 @@ struct Counters {
 
   std::uint64_t block_barriers = 0;  ///< completed, counted once a block
   std::uint64_t named_barriers = 0;  ///< completed, counted once a block
+  /// Barriers of both kinds that one block completes: the most of any block. Launches add up, as if
+  /// each waited for the one before.
+  std::uint64_t path_barriers = 0;
 
   // Operations of single threads.
   std::uint64_t special = 0;  ///< ex2, rcp, rsqrt, ...: what the special-function unit does
   std::uint64_t atomics = 0;
-  std::uint64_t copies = 0;  ///< cp.async issued
+  std::uint64_t copies = 0;       ///< cp.async issued
+  std::uint64_t copy_groups = 0;  ///< of cp.async, committed
 
   SharedTraffic shared_load;  ///< ldmatrix included
   SharedTraffic shared_store;

@@ -95,7 +95,10 @@ void run_blocks(Worker& worker, std::uint64_t blocks, Progress& progress) {
     healthy = worker.run(number);
   }
   const std::lock_guard lock(progress.mutex);
-  progress.result.counters += worker.counters();
+  Counters& all = progress.result.counters;
+  const std::uint64_t longest = std::max(all.path_barriers, worker.counters().path_barriers);
+  all += worker.counters();
+  all.path_barriers = longest;  // blocks do not wait for each other
   if (healthy) return;
   progress.stop = true;
   if (!progress.result.fault || number < progress.failed_block) {

@@ -2,12 +2,18 @@
 
 #include "cuda/simt/sanitizer.hpp"
 
+#include <algorithm>
+
 namespace kda::cuda::simt {
 namespace {
 
 /// Sanitizers make frames several times larger.
 std::size_t stack_bytes() {
   return sanitizer::asan() || sanitizer::tsan() ? 256 * 1024 : 64 * 1024;
+}
+
+std::uint64_t barriers_completed(const Counters& counters) {
+  return counters.block_barriers + counters.named_barriers;
 }
 
 /// A fiber runs one kernel thread after another.
@@ -83,6 +89,7 @@ void Worker::reset(std::uint64_t block_number) {
 
 bool Worker::run(std::uint64_t block_number) {
   reset(block_number);
+  const std::uint64_t barriers_before = barriers_completed(block_.counters);
   run_threads(block_);
   if (block_.overflowed != nullptr) report_overflow(block_, *block_.overflowed);
   if (!block_.failed && block_.exited < threads()) report_deadlock(block_);
@@ -107,6 +114,8 @@ bool Worker::run(std::uint64_t block_number) {
     return false;
   }
   ++block_.counters.blocks;
+  block_.counters.path_barriers = std::max(block_.counters.path_barriers,
+                                           barriers_completed(block_.counters) - barriers_before);
   return true;
 }
 

@@ -166,6 +166,9 @@ constexpr auto kErrors = std::to_array<ErrorInfo>({
      "correct the attribute"},
     {kResultMalformed, "result_malformed", "A result file does not hold what a result must hold.",
      "write datasets o, and final_state and h where asked for, as floats"},
+    {kBenchFileInvalid, "bench_file_invalid",
+     "The file is not one of benchmark results or of counters that can be compared.",
+     "pass two files that the same version of kdacheck bench wrote"},
 });
 
 }  // namespace

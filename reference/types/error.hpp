@@ -82,6 +82,7 @@ enum class ErrorCode : std::uint16_t {
   kFileUnwritable = 513,
   kAttributeInvalid = 514,
   kResultMalformed = 515,
+  kBenchFileInvalid = 516,
 };
 
 /// One row of the table of errors.

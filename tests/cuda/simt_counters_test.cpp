@@ -71,8 +71,22 @@ TEST(Counters, CollectivesByWarpBarriersByBlockSpecialsByThread) {
   EXPECT_EQ(c.warp_barriers, 2U * 4);
   EXPECT_EQ(c.block_barriers, 2U * 2);
   EXPECT_EQ(c.named_barriers, 2U);
+  EXPECT_EQ(c.path_barriers, 3U) << "of one block";
   EXPECT_EQ(c.special, 2U * (128 * 3 + 3));
   EXPECT_EQ(c.global_load, GlobalTraffic{});
+}
+
+/// Block b passes b + 1 barriers.
+KDA_KERNEL(64) uneven_barriers_kernel(Global<const float>, Global<float>) {
+  for (unsigned i = 0; i <= block_idx_x(); ++i) sync_block();
+}
+
+TEST(Counters, PathIsTheLongestOfAnyBlockAndLaunchesAddUp) {
+  Counters c = count(&uneven_barriers_kernel, 64, 5);
+  EXPECT_EQ(c.block_barriers, 1U + 2 + 3 + 4 + 5);
+  EXPECT_EQ(c.path_barriers, 5U);
+  c += count(&uneven_barriers_kernel, 64, 2);
+  EXPECT_EQ(c.path_barriers, 5U + 2);
 }
 
 KDA_KERNEL(32) coalesced_kernel(Global<const float> in, Global<float> out) {
@@ -197,6 +211,7 @@ KDA_KERNEL(32) copies_kernel(Global<const float> in, Global<float>) {
 TEST(Counters, CopiesCountOnBothSides) {
   const Counters c = count(&copies_kernel);
   EXPECT_EQ(c.copies, 32U);
+  EXPECT_EQ(c.copy_groups, 32U);
   EXPECT_EQ(c.copy_load, (GlobalTraffic{1, 16, 504}));
   EXPECT_EQ(c.copy_store, (SharedTraffic{1, 512, 4, 0}));
   EXPECT_EQ(c.global_load, GlobalTraffic{});
