@@ -3,6 +3,7 @@
 #include "harness/case/case.hpp"
 #include "harness/compare/metrics.hpp"
 #include "harness/compare/policy.hpp"
+#include "harness/compare/token_profile.hpp"
 #include "harness/compare/window.hpp"
 
 #include <map>
@@ -40,6 +41,7 @@ struct TensorReport {
   std::optional<Finding> worst;      ///< largest error / bound per element, else largest error
   std::optional<Finding> first_bad;  ///< in the order sequence (h: chunk), head, row, column
   std::optional<Window> window;      ///< around `worst`
+  TokenProfile tokens;               ///< of `o`: error / bound against token index
 };
 
 /// The verdict on one result.

@@ -1,6 +1,7 @@
 #include "harness/compare/compare.hpp"
 
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,17 @@ json to_json(const Window& window) {
           {"got", numbers(window.got)}};
 }
 
+/// Three digits are enough for a plot, and keep large reports small.
+json to_json(const TokenProfile& tokens) {
+  json shares = json::array();
+  for (const double share : tokens.shares()) {
+    shares.push_back(std::isfinite(share)
+                         ? json(std::strtod(fmt::format("{:.3g}", share).c_str(), nullptr))
+                         : number(share));
+  }
+  return {{"step", tokens.step()}, {"used_share", shares}};
+}
+
 json to_json(const Metrics& metrics) {
   return {{"compared", metrics.compared},
           {"bad", metrics.bad},
@@ -70,6 +82,7 @@ json to_json(const TensorReport& report) {
   if (report.worst) object["worst"] = to_json(*report.worst);
   if (report.first_bad) object["first_bad"] = to_json(*report.first_bad);
   if (report.window) object["window"] = to_json(*report.window);
+  if (!report.tokens.shares().empty()) object["tokens"] = to_json(report.tokens);
   return object;
 }
 

@@ -146,8 +146,9 @@ class TensorJudge {
     report_.metrics.add(got_dtype_, expected, got);
     if (std::isfinite(expected) && !(std::abs(expected) <= bound)) zeros_pass_ = false;
     const double share = share_of(absolute_error(expected, got), bound);
-    if (share == 0 && report_.worst) return;
     const std::int64_t row = i / block.cols();
+    if (kind_ == OutputKind::kO) report_.tokens.add(row, share);
+    if (share == 0 && report_.worst) return;
     const std::int64_t col = i % block.cols();
     const Finding finding{block.place(row, col), expected, got, bound};
     if (!report_.worst || share > worst_share_) {

@@ -22,6 +22,7 @@ nlohmann::json to_json(const CaseResult& result) {
     if (!value.empty()) json[key] = value;
   };
   add("file", result.file);
+  add("tags", result.tags);
   add("case", result.line);
   add("code", result.code);
   add("detail", result.detail);

@@ -68,11 +68,14 @@ void merge(CompareReport& whole, CompareReport part, std::int64_t hv) {
     }
     Metrics metrics = same->metrics;
     metrics.merge(tensor.metrics);
+    TokenProfile tokens = same->tokens;
+    tokens.merge(tensor.tokens);
     const bool vacuous = same->zeros_would_pass && tensor.zeros_would_pass;
     const bool worse =
         same->passed != tensor.passed ? !tensor.passed : !(tensor.used_share <= same->used_share);
     if (worse) *same = std::move(tensor);
     same->metrics = metrics;
+    same->tokens = std::move(tokens);
     same->zeros_would_pass = vacuous;
   }
   whole.policy = part.policy;
@@ -199,6 +202,7 @@ CaseResult described(const Case& test_case) {
   result.file = test_case.file.string();
   result.line = test_case.line;
   result.op = name(test_case.op);
+  result.tags = test_case.tags;
   result.oracle = test_case.oracle;
   return result;
 }

@@ -16,6 +16,7 @@ struct CaseResult {
   std::string file;  ///< as given on the command line; empty for case lines
   std::string line;  ///< the case line; empty for files
   std::string op;
+  std::string tags;            ///< of the fixture, comma-separated; the first names its family
   std::string implementation;  ///< empty for fixture errors
   Verdict verdict = Verdict::kPassed;
   std::string code;    ///< of the error raised, or the reason of the first failing tensor

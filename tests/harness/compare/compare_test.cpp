@@ -230,6 +230,11 @@ TEST(Compare, RendersTextAndJson) {
   EXPECT_EQ(json["tensors"][0]["worst"]["place"]["v"], 1);
   EXPECT_EQ(json["tensors"][0]["used_share"], "inf");
   EXPECT_EQ(json["tensors"][1]["metrics"]["bad"], 0);
+  EXPECT_EQ(json["tensors"][0]["tokens"]["step"], 8);  // 130 tokens
+  EXPECT_EQ(json["tensors"][0]["tokens"]["used_share"].size(), 17U);
+  EXPECT_EQ(json["tensors"][0]["tokens"]["used_share"][0], "inf");
+  EXPECT_LE(json["tensors"][0]["tokens"]["used_share"][1].get<double>(), 1);
+  EXPECT_FALSE(json["tensors"][1].contains("tokens"));  // states have no token
 }
 
 }  // namespace
