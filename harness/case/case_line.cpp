@@ -118,10 +118,8 @@ void require_memory(const CaseLine& line) {
 
 }  // namespace
 
-Case make_case(const CaseLine& line) {
-  require_memory(line);
-  KdaCase inputs = fill(line);
-  Problem& options = inputs.options;
+Problem call_options(const CaseLine& line) {
+  Problem options;
   options.chunk_size = line.chunk;
   options.scale = line.scale;
   if (line.gate == GateForm::kLowerBound) options.lower_bound = line.lower_bound;
@@ -133,6 +131,13 @@ Case make_case(const CaseLine& line) {
   options.state_v_first = line.v_first;
   options.output_final_state = line.final_state;
   options.return_intermediate_states = line.h;
+  return options;
+}
+
+Case make_case(const CaseLine& line) {
+  require_memory(line);
+  KdaCase inputs = fill(line);
+  inputs.options = call_options(line);
   Case made;
   made.name = to_string(line);
   made.line = made.name;

@@ -67,6 +67,9 @@ struct CaseLine {
 /// Throws kPathNotFound, and kCaseLineInvalid with file and line number.
 [[nodiscard]] std::vector<CaseLine> read_case_list(const std::filesystem::path& file);
 
+/// The options of the call; the views of its tensors are empty.
+[[nodiscard]] Problem call_options(const CaseLine& line);
+
 /// The case with its inputs filled in (fill.hpp); `name` and `line` are the canonical text,
 /// `expected` is absent. Nothing but memory limits the extents; whether the contract accepts the
 /// case is for `check` to say.

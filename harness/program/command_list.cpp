@@ -2,6 +2,7 @@
 #include "harness/compare/policy.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/implementation/implementation.hpp"
+#include "harness/plan/plan_text.hpp"
 #include "harness/program/command.hpp"
 #include "harness/version.hpp"
 #include "reference/types/contract.hpp"
@@ -61,7 +62,18 @@ void list_policies() {
     fmt::print("{:<10} {}\n", policy.name, policy.meaning);
 }
 
-Exit list_command(const std::string& what, const std::string& path) {
+/// What the kernels would do with a case, and what that costs on the GPUs the model knows.
+Exit list_plan(const std::string& line) {
+  if (line.empty()) {
+    throw Error(ErrorCode::kUsage, "list plan: expected --case LINE, got none",
+                "give a case line, as in --case \"op=kda_prefill T=8192 H=64\"");
+  }
+  fmt::print("{}", plan_text(parse_case_line(line)));
+  return Exit::kSuccess;
+}
+
+Exit list_command(const std::string& what, const std::string& path, const std::string& line) {
+  if (what == "plan") return list_plan(line);
   if (what == "fixtures") return list_fixtures(path);
   if (what == "impls") list_implementations();
   if (what == "errors") list_errors();
@@ -76,16 +88,21 @@ void add_list_command(CLI::App& app, CommandContext& context) {
   struct Arguments {
     std::string what;
     std::string path;
+    std::string line;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "Print what there is");
-  command->add_option("WHAT", arguments->what, "impls, fixtures, errors, contracts or policies")
+  command
+      ->add_option("WHAT", arguments->what, "impls, fixtures, errors, contracts, policies or plan")
       ->required()
-      ->check(CLI::IsMember({"impls", "fixtures", "errors", "contracts", "policies"}));
+      ->check(CLI::IsMember({"impls", "fixtures", "errors", "contracts", "policies", "plan"}));
   command->add_option("PATH", arguments->path,
                       "For fixtures: a folder or file (default: the bundled fixtures)");
-  command->callback(
-      [arguments, &context] { context.exit = list_command(arguments->what, arguments->path); });
+  command->add_option("--case", arguments->line,
+                      "For plan: a case line; prints bytes, blocks and modelled times");
+  command->callback([arguments, &context] {
+    context.exit = list_command(arguments->what, arguments->path, arguments->line);
+  });
 }
 
 }  // namespace kda::harness
