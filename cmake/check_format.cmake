@@ -1,7 +1,7 @@
 # Every C++ source must be as clang-format leaves it.
 find_program(CLANG_FORMAT clang-format REQUIRED)
 file(GLOB_RECURSE sources ${ROOT}/reference/*.[ch]pp ${ROOT}/cuda/*.[ch]pp ${ROOT}/cuda/*.cu
-     ${ROOT}/cuda/*.cuh ${ROOT}/harness/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/bench/*.[ch]pp)
+     ${ROOT}/cuda/*.cuh ${ROOT}/harness/*.[ch]pp ${ROOT}/examples/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/bench/*.[ch]pp)
 if(NOT sources)
   message(FATAL_ERROR "no sources under ${ROOT}")
 endif()

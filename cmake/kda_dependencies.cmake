@@ -10,6 +10,6 @@ set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 REQUIRED COMPONENTS C)
 
 # FindHDF5 of CMake 3.25 reports variables; give the rest of the build one target.
-add_library(kda_hdf5 INTERFACE)
+add_library(kda_hdf5 INTERFACE IMPORTED)
 target_include_directories(kda_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(kda_hdf5 INTERFACE ${HDF5_C_LIBRARIES})

@@ -1,3 +1,4 @@
+include(GNUInstallDirs)
 include(GoogleTest)
 
 # Flags of every target here; nothing is set globally, nothing leaks to a consumer.
@@ -18,7 +19,10 @@ function(kda_library name)
                                     FILES ${ARG_HEADERS})
   target_compile_features(kda_${name} PUBLIC cxx_std_20)
   target_link_libraries(kda_${name} PUBLIC ${ARG_DEPENDS}
-                                    PRIVATE ${ARG_PRIVATE_DEPENDS} kda_flags)
+                                    PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:kda_flags>)
+  set_target_properties(kda_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS kda_${name} EXPORT kdacheck ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck)
 endfunction()
 
 # kda_test(name SOURCES ... DEPENDS ... LABELS ...): one GoogleTest program, one CTest per case.

@@ -1,8 +1,8 @@
 #include "cuda/runtime.hpp"
 #include "harness/program/command.hpp"
+#include "harness/program/data_folder.hpp"
 #include "harness/report/report.hpp"
 #include "harness/run/run.hpp"
-#include "harness/version.hpp"
 
 #include <cstdio>
 #include <map>
@@ -106,7 +106,7 @@ Exit check_command(CheckArguments& arguments) {
   options.paths.assign(arguments.paths.begin(), arguments.paths.end());
   options.case_files.assign(arguments.case_files.begin(), arguments.case_files.end());
   if (options.paths.empty() && options.case_lines.empty() && options.case_files.empty()) {
-    options.paths.emplace_back(std::string(kDataFolder) + "/fixtures");
+    options.paths.push_back(data_folder() / "fixtures");
   }
   const RunReport report = run(options, progress_line());
   fmt::print("{}", to_text(report));

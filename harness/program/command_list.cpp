@@ -4,7 +4,7 @@
 #include "harness/implementation/implementation.hpp"
 #include "harness/plan/plan_text.hpp"
 #include "harness/program/command.hpp"
-#include "harness/version.hpp"
+#include "harness/program/data_folder.hpp"
 #include "reference/types/contract.hpp"
 
 #include <memory>
@@ -27,7 +27,7 @@ void list_implementations() {
 Exit list_fixtures(const std::string& path) {
   Exit exit = Exit::kSuccess;
   for (const auto& file :
-       find_fixtures(path.empty() ? std::string(kDataFolder) + "/fixtures" : path)) {
+       find_fixtures(path.empty() ? data_folder() / "fixtures" : std::filesystem::path(path))) {
     try {
       const Case fixture = read_fixture(file);
       fmt::print("{:<40} {:<14} {}\n", fixture.name, name(fixture.op), fixture.description);

@@ -1,0 +1,42 @@
+# Installs the build into a fresh prefix and uses it as others would: the example project through
+# find_package, a source that includes every installed header through pkg-config, the program.
+set(prefix ${WORK}/prefix)
+file(REMOVE_RECURSE ${WORK})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "this failed: ${ARGN}\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${CMAKE_COMMAND} -S ${ROOT}/examples/link -B ${WORK}/example -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${LINK_FLAGS}")
+run(${CMAKE_COMMAND} --build ${WORK}/example)
+run(${WORK}/example/judge_mine)
+execute_process(COMMAND ${WORK}/example/judge_mine --broken RESULT_VARIABLE status OUTPUT_VARIABLE out)
+if(NOT status EQUAL 1 OR NOT out MATCHES "failed")
+  message(FATAL_ERROR "the planted fault of the example is not seen: ${status}\n${out}")
+endif()
+
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include/kdacheck ${prefix}/include/kdacheck/*.hpp)
+list(FILTER headers EXCLUDE REGEX "cuda/(device|kernels)/")  # for kernel sources, in an order of their own
+list(LENGTH headers count)
+if(count LESS 30)
+  message(FATAL_ERROR "only ${count} headers were installed")
+endif()
+list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"")
+list(JOIN headers "\n" source)
+file(WRITE ${WORK}/all.cpp "${source}\nint main() { return kda::harness::all_implementations().empty(); }\n")
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+run(pkg-config --cflags --libs kdacheck)
+separate_arguments(flags UNIX_COMMAND "${out}")
+run(${CXX} -std=c++20 ${WORK}/all.cpp -o ${WORK}/all ${flags} ${LINK_FLAGS})
+run(${WORK}/all)
+
+run(${prefix}/bin/kdacheck check --filter "fit_*" --impl reference)
+run(${prefix}/bin/kdacheck list fixtures)
+if(NOT out MATCHES "prefill_basic_t64|prefill_")
+  message(FATAL_ERROR "the installed program does not find its fixtures:\n${out}")
+endif()
