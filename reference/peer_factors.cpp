@@ -82,21 +82,6 @@ Matrix substituted(const Matrix& L) {
   return X;
 }
 
-Matrix inverse(const Matrix& L, OperandFormat merges) {
-  const Index size = L.rows();
-  if (size == 16) return substituted(L);
-  const Index half = size / 2;
-  Matrix X = Matrix::Zero(size, size);
-  X.topLeftCorner(half, half) = inverse(L.topLeftCorner(half, half), merges);
-  X.bottomRightCorner(half, half) = inverse(L.bottomRightCorner(half, half), merges);
-  const auto operand = [&](const Matrix& block) { return round_to(merges, block); };
-  const Matrix inner =
-      product(operand(L.bottomLeftCorner(half, half)), operand(X.topLeftCorner(half, half)));
-  X.bottomLeftCorner(half, half) =
-      -product(operand(X.bottomRightCorner(half, half)), operand(inner));
-  return X;
-}
-
 /// Kg and Qg: with f16 a token's largest factor becomes a power of two of its own.
 void gated_operands(const ChunkInputs& x, OperandFormat format, Factors& f) {
   constexpr float kSmallest = -120.F;
@@ -185,6 +170,21 @@ ScaledRows scale_rows(const Matrix& x) {
     rows.unscale(i) = std::ldexp(1.F, -shift);
   }
   return rows;
+}
+
+Matrix inverse(const Matrix& L, OperandFormat merges) {
+  const Index size = L.rows();
+  if (size == 16) return substituted(L);
+  const Index half = size / 2;
+  Matrix X = Matrix::Zero(size, size);
+  X.topLeftCorner(half, half) = inverse(L.topLeftCorner(half, half), merges);
+  X.bottomRightCorner(half, half) = inverse(L.bottomRightCorner(half, half), merges);
+  const auto operand = [&](const Matrix& block) { return round_to(merges, block); };
+  const Matrix inner =
+      product(operand(L.bottomLeftCorner(half, half)), operand(X.topLeftCorner(half, half)));
+  X.bottomLeftCorner(half, half) =
+      -product(operand(X.bottomRightCorner(half, half)), operand(inner));
+  return X;
 }
 
 Factors factorise(const ChunkInputs& x, const PeerFormats& formats) {

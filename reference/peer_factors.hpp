@@ -63,6 +63,10 @@ struct Factors {
   Row decay, keep;       ///< [K]: S decayed = S * decay + S * keep, keep 0 or 1
 };
 
+/// (I + L)^-1 of a strictly lower triangular L, [16 2^n, 16 2^n]: blocks of 16 by substitution in
+/// f32, merged with operands of the format.
+[[nodiscard]] Matrix inverse(const Matrix& L, OperandFormat merges);
+
 [[nodiscard]] Factors factorise(const ChunkInputs& x, const PeerFormats& formats);
 
 }  // namespace kda::reference::peer
