@@ -9,11 +9,28 @@
 namespace kda::cuda {
 namespace {
 
+/// Faults of a kernel, found by any later call: until the process ends every call returns them.
+bool is_sticky(cudaError_t status) {
+  switch (status) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure: return true;
+    default: return false;
+  }
+}
+
 void check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
-  throw Error(ErrorCode::kCudaRuntime, std::string(call) + " at " + file + ":" +
-                                           std::to_string(line) + ": " +
-                                           cudaGetErrorString(status));
+  throw Error(is_sticky(status) ? ErrorCode::kDeviceLost : ErrorCode::kCudaRuntime,
+              std::string(call) + " at " + file + ":" + std::to_string(line) + ": " +
+                  cudaGetErrorString(status));
 }
 #define KDA_CUDA_CHECK(call) check((call), #call, __FILE__, __LINE__)
 
@@ -26,9 +43,14 @@ class GpuDevice final : public Device {
     static_cast<void>(cudaStreamDestroy(stream_));
   }
 
-  std::byte* allocate(const char* /*name*/, std::size_t bytes) override {
+  std::byte* allocate(const char* name, std::size_t bytes) override {
     void* p = nullptr;
-    KDA_CUDA_CHECK(cudaMalloc(&p, bytes == 0 ? 1 : bytes));
+    const cudaError_t status = cudaMalloc(&p, bytes == 0 ? 1 : bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      throw Error(ErrorCode::kOutOfMemory, std::string(name) + ": wanted " + std::to_string(bytes) +
+                                               " bytes of device memory, got none");
+    }
+    check(status, "cudaMalloc", __FILE__, __LINE__);
     buffers_.push_back(p);
     KDA_CUDA_CHECK(cudaMemsetAsync(p, 0xFF, bytes, stream_));
     return static_cast<std::byte*>(p);
@@ -69,7 +91,7 @@ std::unique_ptr<Device> open_gpu() {
       (status == cudaSuccess && count == 0)) {
     throw Error(ErrorCode::kDeviceUnavailable, std::string("gpu: ") + cudaGetErrorString(status));
   }
-  KDA_CUDA_CHECK(status);
+  check(status, "cudaGetDeviceCount", __FILE__, __LINE__);
   cudaDeviceProp properties{};
   KDA_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
   if (properties.major < 8) {

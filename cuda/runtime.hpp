@@ -33,15 +33,16 @@ class Runtime {
   /// The host bytes must stay as they are until the stream has passed this point.
   virtual void copy_to_device(void* device, const void* host, std::size_t bytes) = 0;
 
-  /// `params` are copied before the call returns. Throws kCudaRuntime, or on the CPU
-  /// kExecutorFault.
+  /// `params` are copied before the call returns. Throws kCudaRuntime; kDeviceLost, possibly for a
+  /// launch before; on the CPU kExecutorFault.
   virtual void launch(const KernelForms& kernel, const LaunchShape& shape, void* params) = 0;
 };
 
 /// A runtime with memory of its own, for callers that have none: the harness and the tests.
 class Device : public Runtime {
  public:
-  /// Filled with 0xFF (NaN); released with this object. `name` appears in reports.
+  /// Filled with 0xFF (NaN); released with this object. `name` appears in reports. Throws
+  /// kOutOfMemory.
   [[nodiscard]] virtual std::byte* allocate(const char* name, std::size_t bytes) = 0;
   /// Waits for the stream.
   virtual void copy_to_host(void* host, const void* device, std::size_t bytes) = 0;

@@ -132,6 +132,8 @@ constexpr auto kErrors = std::to_array<ErrorInfo>({
      "use a device of compute capability 8.0 or newer"},
     {kExecutorFault, "executor_fault", "The CPU executor found a fault in a kernel.",
      "see the message for kernel, block, thread and line"},
+    {kDeviceLost, "device_lost", "A kernel left the device unusable for this process.",
+     "repeat the case alone under compute-sanitizer; later cases were not run"},
 
     {kFileUnreadable, "file_unreadable", "The file cannot be opened.",
      "check the path and its permissions"},

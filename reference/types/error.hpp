@@ -65,6 +65,7 @@ enum class ErrorCode : std::uint16_t {
   kCudaRuntime = 405,
   kArchitectureUnsupported = 406,
   kExecutorFault = 407,
+  kDeviceLost = 408,
 
   kFileUnreadable = 500,
   kFileNotHdf5 = 501,
