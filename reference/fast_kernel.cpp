@@ -1,75 +1,17 @@
 #include "reference/fast_kernel.hpp"
 
+#include "reference/vector.hpp"
+
 // Compiled once per instruction set with KDA_FAST_KERNEL (name of the table), KDA_FAST_NAME (its
-// text) and KDA_FAST_LANES. The vector type is the compiler's own, so that the same source becomes
-// SSE2, AVX2 or AVX-512 without intrinsics; a * b + c contracts to one fused instruction where
-// there is one. Must not include the standard library (see the header).
+// text) and KDA_FAST_LANES. Must not include the standard library (see the header).
 
 namespace kda::reference {
 namespace {
 
-constexpr int kLanes = KDA_FAST_LANES;
 // Vectors side by side in one register block: 32 registers hold twice as many sums as 16.
 constexpr int kVectors = kLanes == 8 ? 2 : 1;
 constexpr int kBlock = kLanes * kVectors;
 static_assert(kColumns % kBlock == 0 && kPitch % kLanes == 0);
-
-using Vec [[gnu::vector_size(kLanes * 8)]] = double;
-using Bits [[gnu::vector_size(kLanes * 8)]] = unsigned long long;
-
-inline Vec load(const double* from) {
-  Vec x;
-  __builtin_memcpy(&x, from, sizeof x);
-  return x;
-}
-
-inline void store(Vec x, double* to) { __builtin_memcpy(to, &x, sizeof x); }
-
-inline Vec splat(double x) { return Vec{} + x; }
-
-inline double sum(Vec x) {
-  double total = 0;
-  for (int lane = 0; lane < kLanes; ++lane) total += x[lane];
-  return total;
-}
-
-/// Adding it rounds to an integer and leaves that integer in the low bits.
-constexpr double kRound = 0x1.8p52;
-
-/// 1/13!, 1/12!, ... 1/0!: on |r| <= ln(2)/2 the next term of e^r is below 5e-18.
-constexpr double kTaylor[14] = {1.0 / 6227020800,
-                                1.0 / 479001600,
-                                1.0 / 39916800,
-                                1.0 / 3628800,
-                                1.0 / 362880,
-                                1.0 / 40320,
-                                1.0 / 5040,
-                                1.0 / 720,
-                                1.0 / 120,
-                                1.0 / 24,
-                                1.0 / 6,
-                                1.0 / 2,
-                                1.0,
-                                1.0};
-
-/// 2^n for an integer |n| <= 1022.
-inline Vec power_of_two(Vec n) {
-  const Bits integer = reinterpret_cast<Bits>(n + kRound) << 52;
-  return reinterpret_cast<Vec>(integer + 0x3FF0000000000000ULL);
-}
-
-/// e^x to about one unit in the last place; e^0 = 1, e^-inf = 0, NaN stays.
-inline Vec exp(Vec x) {
-  x = x < -750.0 ? splat(-750.0) : x;  // beyond both ends the result is 0 or inf already
-  x = x > 720.0 ? splat(720.0) : x;
-  const Vec n = (x * 0x1.71547652b82fep0 + kRound) - kRound;
-  // ln 2 in two parts; the first is short, so that n times it is exact.
-  const Vec r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
-  Vec y = splat(kTaylor[0]);
-  for (int i = 1; i < 14; ++i) y = y * r + kTaylor[i];
-  const Vec half = (n * 0.5 + kRound) - kRound;  // two factors, since 2^n itself may be subnormal
-  return y * power_of_two(half) * power_of_two(n - half);
-}
 
 /// The first `count` elements from `from` on, then zeros.
 inline Vec load_up_to(const double* from, int count) {

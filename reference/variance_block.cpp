@@ -1,0 +1,416 @@
+#include "reference/variance_isa.hpp"
+#include "reference/vector.hpp"
+
+// The variance bound of one block of tokens: the chunked form once more with every matrix squared
+// by element. The letters are those of docs/bound.md. Compiled once per instruction set with
+// KDA_ISA (namespace) and KDA_VARIANCE_KERNEL (name of the table). Must not include the standard
+// library (see vector.hpp).
+
+namespace kda::reference {
+namespace KDA_ISA {
+namespace {
+
+constexpr double kKappa = 0.4248;  ///< RMS error of one rounding over u
+
+long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
+double square(double x) { return x * x; }
+double larger(double x, double y) { return x > y ? x : y; }
+double* row(Matrix x, int i) { return x.data + i * x.pitch; }
+Matrix from_row(Matrix x, int i) { return {row(x, i), x.pitch}; }
+
+Vec root(Vec x) {
+  for (int lane = 0; lane < kLanes; ++lane) x[lane] = __builtin_sqrt(x[lane]);
+  return x;
+}
+
+Vec magnitude(Vec x) { return x < 0 ? -x : x; }
+
+/// Scratch of one block with n tokens. X2 is X squared by element.
+struct Work {
+  Exact exact;
+  Transition transition;
+  Matrix T2;             ///< [n,n]
+  Matrix A_errors;       ///< [n,n] variance of the products of A with U, by U^2
+  Matrix Q2;             ///< [n,n]
+  Matrix mu2_T2;         ///< [n,n]
+  Matrix phi;            ///< [n,K] error of the log decay from the start of the block to i
+  Matrix reads2;         ///< [2n,K]
+  Matrix read_errors;    ///< [2n,K] variance of the products of reads with the state, by S^2
+  Matrix Wt2;            ///< [K,n]
+  Matrix W_gate_errors;  ///< [K,n]
+  Matrix U2, R2;         ///< [n,V]
+  Matrix state_part;     ///< [2n,V] what pi and omega get from the state before the block
+  Matrix right;          ///< [n,V] right side of a product
+  Matrix zeta;           ///< [n,V] variance of U
+  Matrix omega;          ///< [n,V] variance of o / scale, less the rounding of o itself
+  Matrix small;          ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
+  Matrix S2, Gamma2;     ///< [K,V]
+  Matrix written;        ///< [K,V] (W^2)^T . U^2
+  Matrix gate_written;   ///< [K,V]
+  Matrix F;              ///< [K,V] what the block adds to P
+  double* cef;           ///< [K]
+  double* T_sum;         ///< [n] sum_j T_ij^2
+  double* Q_sum;         ///< [n] sum_j Q_ij^2
+  double* k_sum;         ///< [n] km: largest |k_j|^2 of the tokens up to i
+  double* q_sum;         ///< [n] |q_i|^2
+  double* S_sum;         ///< [V] s0: sum_c S_cv^2
+};
+
+/// Hands out parts of the scratch memory; without any it only counts.
+class Arena {
+ public:
+  explicit Arena(double* data) : data_(data) {}
+  double* vector(long size) {
+    double* at = data_ == nullptr ? nullptr : data_ + used_;
+    used_ += up_to(size, 8);
+    return at;
+  }
+  /// A pitch of whole kilobytes would send all rows to the same sets of the cache.
+  Matrix matrix(long rows, long columns) {
+    const long pitch = up_to(columns, 8) + 8;
+    return {vector(rows * pitch), pitch};
+  }
+  [[nodiscard]] long used() const { return used_; }
+
+ private:
+  double* data_;
+  long used_ = 0;
+};
+
+Work make_work(Arena& arena, long n, long K, long V) {
+  Work w{};
+  const long N = up_to(n, kScoreRows);
+  Scores& scores = w.exact.scores;
+  Matrix* by_pair[] = {&scores.A, &scores.A_terms, &scores.Q, &scores.Q_terms, &w.exact.T,
+                       &w.T2,     &w.A_errors,     &w.Q2,     &w.mu2_T2};
+  for (Matrix* x : by_pair) *x = arena.matrix(n, N);
+  Matrix* by_channel[] = {&scores.E, &w.phi, &w.transition.TK, &w.transition.Psi2};
+  for (Matrix* x : by_channel) *x = arena.matrix(n, K);
+  Matrix* reads[] = {&w.exact.reads, &w.reads2, &w.read_errors};
+  for (Matrix* x : reads) *x = arena.matrix(2 * n, K);
+  scores.work = arena.matrix(5L * kScoreRows, K);
+  Matrix* by_token[] = {&scores.Wt, &scores.squares, &w.Wt2, &w.W_gate_errors};
+  for (Matrix* x : by_token) *x = arena.matrix(K, N);
+  Matrix* by_column[] = {&w.exact.R, &w.exact.U, &w.U2,    &w.R2,
+                         &w.right,   &w.zeta,    &w.omega, &w.small};
+  for (Matrix* x : by_column) *x = arena.matrix(n, V);
+  w.exact.from_state = arena.matrix(2 * n, V);
+  w.state_part = arena.matrix(2 * n, V);
+  Matrix* states[] = {&w.exact.next, &w.S2, &w.Gamma2, &w.written, &w.gate_written, &w.F};
+  for (Matrix* x : states) *x = arena.matrix(K, V);
+  w.transition.Phi2 = arena.matrix(K, K);
+  double** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
+  for (double** x : tokens) *x = arena.vector(n);
+  w.cef = arena.vector(K);
+  w.S_sum = arena.vector(up_to(V, 8));
+  return w;
+}
+
+/// Applies `f` to the vectors of rows of matrices with these extents.
+template <class F>
+void each(int rows, int columns, F f) {
+  for (int i = 0; i < rows; ++i) {
+    for (int c = 0; c < columns; c += kLanes) f(i, c);
+  }
+}
+
+Vec get(Matrix x, int i, int c) { return load(row(x, i) + c); }
+void put(Vec value, Matrix x, int i, int c) { store(value, row(x, i) + c); }
+
+class BlockBound {
+ public:
+  BlockBound(BoundBlock& block, const BoundFactors& factors, const Work& work)
+      : b_(block),
+        f_(factors),
+        w_(work),
+        n_(block.tokens),
+        K_(block.K),
+        V_(block.V),
+        sums_(factors.sum_roundings * factors.rho_accumulation) {}
+
+  void advance() {
+    compute_exact(b_, f_.scale, w_.exact);
+    if (b_.has_error) compute_transition(b_, w_.exact, w_.transition);
+    gate_errors();
+    square_pairs();
+    square_rows();
+    reads_of_state();
+    solve_variance();
+    output_variance();
+    state_variance();
+  }
+
+ private:
+  /// phi and cef.
+  void gate_errors() {
+    for (int c = 0; c < K_; c += kLanes) {
+      Vec sum{};
+      Vec squares{};
+      Vec cef{};
+      for (int i = 0; i < n_; ++i) {
+        sum += get(b_.gate_error, i, c);
+        squares += sum * sum;
+        put(b_.prefix_sums ? sum + root(squares) * kKappa : sum, w_.phi, i, c);
+        const Vec decay = exp(get(b_.log_decay, i, c));
+        cef = cef * decay * decay + 1.0;
+      }
+      store(cef, w_.cef + c);
+    }
+  }
+
+  void square_pairs() {
+    const Scores& scores = w_.exact.scores;
+    each(n_, static_cast<int>(up_to(n_, kScoreRows)), [&](int i, int j) {
+      const Vec T = get(w_.exact.T, i, j);
+      const Vec A = get(scores.A, i, j);
+      const Vec Q = get(scores.Q, i, j);
+      put(T * T, w_.T2, i, j);
+      put(Q * Q, w_.Q2, i, j);
+      put(get(scores.A_terms, i, j) * (2 * f_.rho_operands + sums_) +
+              A * A * (f_.rho_solve + sums_),
+          w_.A_errors, i, j);
+    });
+    repeats_ = false;
+    for (int i = 0; i < n_; ++i) {
+      double T_sum = 0;
+      double Q_sum = 0;
+      double repeated = 0;
+      double repeated2 = 0;
+      for (int j = 0; j <= i; ++j) {
+        T_sum += row(w_.T2, i)[j];
+        Q_sum += row(w_.Q2, i)[j];
+        if (b_.repeated[j] != b_.repeated[i]) continue;
+        repeated += __builtin_fabs(row(w_.exact.T, i)[j]);
+        repeated2 += row(w_.T2, i)[j];
+      }
+      w_.T_sum[i] = T_sum;
+      w_.Q_sum[i] = Q_sum;
+      const double mu = repeated2 > 0 ? larger(1, repeated * repeated / repeated2) : 1;
+      if (mu > 1) repeats_ = true;
+      for (int j = 0; j < up_to(n_, kScoreRows); ++j) {
+        row(w_.mu2_T2, i)[j] = mu * mu * row(w_.T2, i)[j];
+      }
+    }
+  }
+
+  /// Squares of what is [n,K], [n,V] and [K,V], and their sums.
+  void square_rows() {
+    double km = 0;
+    for (int i = 0; i < n_; ++i) {
+      double k_sum = 0;
+      double q_sum = 0;
+      for (int c = 0; c < K_; ++c) {
+        k_sum += square(row(b_.k, i)[c]);
+        q_sum += square(row(b_.q, i)[c]);
+      }
+      km = larger(km, k_sum);
+      w_.k_sum[i] = km;
+      w_.q_sum[i] = q_sum;
+    }
+    for (int v = 0; v < V_; v += kLanes) {
+      Vec sum{};
+      for (int i = 0; i < n_; ++i) {
+        const Vec U = get(w_.exact.U, i, v);
+        const Vec R = get(w_.exact.R, i, v);
+        sum += U * U;
+        put(U * U, w_.U2, i, v);
+        put(R * R, w_.R2, i, v);
+        put(sum, w_.small, i, v);
+      }
+      sum = Vec{};
+      for (int c = 0; c < K_; ++c) {
+        const Vec S = get(b_.S, c, v);
+        const Vec Gamma = get(b_.Gamma, c, v);
+        sum += S * S;
+        put(S * S, w_.S2, c, v);
+        put(2.0 * Gamma * Gamma, w_.Gamma2, c, v);
+      }
+      store(sum, w_.S_sum + v);
+    }
+  }
+
+  /// (x E)^2 . [(roundings) S^2 + 2 Gamma^2] + 2 u^2 (x E phi)^2 . S^2, for x = k and q.
+  void reads_of_state() {
+    each(2 * n_, K_, [&](int i, int c) {
+      const double rounding = (i < n_ ? 4 : 3) * f_.rho_operands + sums_;
+      const Vec read = get(w_.exact.reads, i, c);
+      const Vec phi = get(w_.phi, i < n_ ? i : i - n_, c) * f_.gate_unit;
+      put(read * read, w_.reads2, i, c);
+      put(read * read * (rounding + 2.0 * phi * phi), w_.read_errors, i, c);
+    });
+    product(rows_of(w_.read_errors), w_.S2, {2 * n_, K_, V_}, Shape::kFull, Store::kSet,
+            w_.state_part);
+    if (!b_.has_error) return;
+    product(rows_of(w_.reads2), w_.Gamma2, {2 * n_, K_, V_}, Shape::kFull, Store::kAdd,
+            w_.state_part);
+  }
+
+  /// zeta, with pi on the way.
+  void solve_variance() {
+    const Matrix& pi = w_.state_part;
+    product(rows_of(w_.A_errors), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kAdd, pi);
+    const double eta2 = f_.underflow;
+    each(n_, V_, [&](int i, int v) {
+      const Vec value = get(b_.v, i, v);
+      const Vec small = w_.k_sum[i] + load(w_.S_sum + v) + get(w_.small, i, v) * (2 * w_.k_sum[i]);
+      const Vec R_error = get(w_.R2, i, v) * (sums_ + (repeats_ ? 0 : 2 * f_.rho_triangle));
+      put(get(pi, i, v) + small * eta2 + value * value * f_.rho_operands + R_error, w_.right, i, v);
+    });
+    product(rows_of(w_.T2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kSet, w_.zeta);
+    if (repeats_) {
+      each(n_, V_,
+           [&](int i, int v) { put(get(w_.R2, i, v) * (2 * f_.rho_triangle), w_.right, i, v); });
+      product(rows_of(w_.mu2_T2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kAdd, w_.zeta);
+    }
+    for (int v = 0; v < V_; v += kLanes) {
+      Vec R_max{};
+      for (int i = 0; i < n_; ++i) {
+        const Vec R2 = get(w_.R2, i, v);
+        R_max = R2 > R_max ? R2 : R_max;
+        const double written = b_.beta[i] == 0 ? 0 : 1;
+        put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (2 * f_.rho_operands + sums_) +
+                (written + w_.T_sum[i] * R_max) * eta2,
+            w_.zeta, i, v);
+      }
+    }
+  }
+
+  /// omega and sigma of o.
+  void output_variance() {
+    each(n_, V_, [&](int i, int v) {
+      put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (f_.rho_operands + sums_), w_.right, i, v);
+    });
+    const Matrix omega = from_row(w_.state_part, n_);
+    product(rows_of(w_.Q2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kAdd, omega);
+    product(rows_of(w_.exact.scores.Q_terms), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kSet,
+            w_.omega);
+    if (b_.has_error) {
+      product(rows_of(w_.transition.Psi2), b_.P, {n_, K_, V_}, Shape::kFull, Store::kAdd, omega);
+    }
+    each(n_, V_, [&](int i, int v) {
+      const double k_and_q = w_.k_sum[i] + w_.q_sum[i] + 1;
+      const Vec small =
+          w_.q_sum[i] + load(w_.S_sum + v) + w_.Q_sum[i] + get(w_.small, i, v) * k_and_q;
+      const Vec o = get(b_.o, i, v);
+      const Vec variance = get(omega, i, v) + get(w_.omega, i, v) * (2 * f_.rho_operands + sums_) +
+                           small * f_.underflow;
+      put(root(variance * square(f_.scale) + o * o * f_.rho_output + f_.output_underflow),
+          b_.sigma_o, i, v);
+    });
+  }
+
+  /// A block that changes nothing: pads only.
+  [[nodiscard]] bool is_identity() const {
+    for (int i = 0; i < n_; ++i) {
+      if (b_.beta[i] != 0) return false;
+      for (int c = 0; c < K_; ++c) {
+        if (row(b_.log_decay, i)[c] != 0) return false;
+      }
+    }
+    return f_.rho_state == 0;
+  }
+
+  /// P, Gamma and S after the block.
+  void state_variance() {
+    if (is_identity()) return;
+    const Matrix& W = w_.exact.scores.Wt;
+    const double* phi_n = row(w_.phi, n_ - 1);
+    each(K_, static_cast<int>(up_to(n_, kScoreRows)), [&](int c, int j) {
+      const Vec weight = get(W, c, j);
+      put(weight * weight, w_.Wt2, c, j);
+    });
+    for (int c = 0; c < K_; ++c) {
+      for (int j = 0; j < n_; ++j) {
+        row(w_.W_gate_errors, c)[j] =
+            square(row(W, c)[j] * (phi_n[c] - row(w_.phi, j)[c]) * f_.gate_unit);
+      }
+    }
+    const Extents extents{K_, n_, V_};
+    product(rows_of(w_.Wt2), w_.U2, extents, Shape::kFull, Store::kSet, w_.written);
+    product(rows_of(w_.W_gate_errors), w_.U2, extents, Shape::kFull, Store::kSet, w_.gate_written);
+    each(n_, V_, [&](int i, int v) {
+      put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (2 * f_.rho_operands + sums_) + f_.sum_underflow,
+          w_.right, i, v);
+    });
+    each(K_, V_, [&](int c, int v) { put(rounding_of_state(c, v), w_.F, c, v); });
+    product(rows_of(w_.Wt2), w_.right, extents, Shape::kFull, Store::kAdd, w_.F);
+    if (b_.has_error) carry_variance();
+    next_state();
+  }
+
+  /// el, and the underflow of F.
+  [[nodiscard]] Vec rounding_of_state(int c, int v) const {
+    const Vec next = get(w_.exact.next, c, v);
+    const double E_n = row(w_.exact.scores.E, n_ - 1)[c];
+    const Vec sums = next * next + get(w_.S2, c, v) * square(E_n) + get(w_.written, c, v);
+    return sums * (3 * f_.rho_accumulation * w_.cef[c]) +
+           (1.0 + load(w_.S_sum + v)) * f_.sum_underflow + next * next * f_.rho_state +
+           f_.state_underflow + get(w_.small, n_ - 1, v) * f_.underflow;
+  }
+
+  /// F += Phi^2 . P.
+  void carry_variance() {
+    if (n_ > 1) {
+      product(rows_of(w_.transition.Phi2), b_.P, {K_, K_, V_}, Shape::kFull, Store::kAdd, w_.F);
+      return;
+    }
+    // Phi = diag(E) - k (beta k E)^T: row c of Phi^2 is k_c^2 (beta k E)^2 but for the diagonal.
+    const double* TK = row(w_.transition.TK, 0);
+    const double* k = row(b_.k, 0);
+    const double* E = row(w_.exact.scores.E, 0);
+    for (int v = 0; v < V_; v += kLanes) {
+      Vec read{};
+      for (int c = 0; c < K_; ++c) read += get(b_.P, c, v) * square(TK[c]);
+      for (int c = 0; c < K_; ++c) {
+        const Vec P = get(b_.P, c, v);
+        const Vec others = read - P * square(TK[c]);
+        put(get(w_.F, c, v) + P * square(E[c] - k[c] * TK[c]) +
+                (others > 0 ? others : Vec{}) * square(k[c]),
+            w_.F, c, v);
+      }
+    }
+  }
+
+  void next_state() {
+    const double* E_n = row(w_.exact.scores.E, n_ - 1);
+    const double* phi_n = row(w_.phi, n_ - 1);
+    each(K_, V_, [&](int c, int v) {
+      const Vec next = get(w_.exact.next, c, v);
+      const Vec carried =
+          get(b_.Gamma, c, v) + magnitude(get(b_.S, c, v)) * (f_.gate_unit * phi_n[c]);
+      put(carried * E_n[c] + root(get(w_.gate_written, c, v)) + magnitude(next) * f_.state_stall,
+          b_.Gamma, c, v);
+      put(get(w_.F, c, v), b_.P, c, v);
+      put(next, b_.S, c, v);
+    });
+    b_.has_error = true;
+  }
+
+  BoundBlock& b_;
+  const BoundFactors& f_;
+  const Work& w_;
+  int n_;
+  int K_;
+  int V_;
+  double sums_;           ///< variance of a sum over K, of 1
+  bool repeats_ = false;  ///< some mu is above 1
+};
+
+long scratch_size(int tokens, int K, int V) {
+  Arena arena(nullptr);
+  make_work(arena, tokens, K, V);
+  return arena.used();
+}
+
+void advance(BoundBlock& block, const BoundFactors& factors, double* scratch) {
+  Arena arena(scratch);
+  const Work work = make_work(arena, block.tokens, block.K, block.V);
+  BlockBound(block, factors, work).advance();
+}
+
+}  // namespace
+}  // namespace KDA_ISA
+
+extern const VarianceKernel KDA_VARIANCE_KERNEL{KDA_ISA::scratch_size, KDA_ISA::advance};
+
+}  // namespace kda::reference

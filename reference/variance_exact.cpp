@@ -1,0 +1,98 @@
+#include "reference/variance_isa.hpp"
+#include "reference/vector.hpp"
+
+// The chunked form of the recurrence, for the variance bound: it shares most of its matrices. Must
+// not include the standard library (see vector.hpp).
+
+namespace kda::reference::KDA_ISA {
+namespace {
+
+double* row(Matrix x, int i) { return x.data + i * x.pitch; }
+Matrix from_row(Matrix x, int i) { return {row(x, i), x.pitch}; }
+
+/// T row by row: T_ii = beta_i, T_ij = -beta_i sum_m A_im T_mj.
+void invert(const BoundBlock& block, Matrix A, Matrix T) {
+  const int columns = (block.tokens + kScoreRows - 1) / kScoreRows * kScoreRows;
+  for (int i = 0; i < block.tokens; ++i) {
+    double* T_i = row(T, i);
+    for (int j = 0; j < columns; ++j) T_i[j] = 0;
+    for (int m = 0; m < i; ++m) {
+      const double factor = -block.beta[i] * row(A, i)[m];
+      for (int j = 0; j <= m; j += kLanes) {
+        store(load(T_i + j) + load(row(T, m) + j) * factor, T_i + j);
+      }
+    }
+    T_i[i] = block.beta[i];
+  }
+}
+
+void decay_reads(const BoundBlock& block, const Exact& exact) {
+  for (int i = 0; i < block.tokens; ++i) {
+    for (int c = 0; c < block.K; c += kLanes) {
+      const Vec E = load(row(exact.scores.E, i) + c);
+      store(load(row(block.k, i) + c) * E, row(exact.reads, i) + c);
+      store(load(row(block.q, i) + c) * E, row(exact.reads, block.tokens + i) + c);
+    }
+  }
+}
+
+}  // namespace
+
+void compute_exact(const BoundBlock& block, double scale, const Exact& exact) {
+  const int n = block.tokens;
+  compute_scores(block, exact.scores);
+  invert(block, exact.scores.A, exact.T);
+  decay_reads(block, exact);
+
+  product(rows_of(exact.reads), block.S, {2 * n, block.K, block.V}, Shape::kFull, Store::kSet,
+          exact.from_state);
+  for (int i = 0; i < n; ++i) {
+    for (int v = 0; v < block.V; v += kLanes) {
+      store(load(row(block.v, i) + v) - load(row(exact.from_state, i) + v), row(exact.R, i) + v);
+    }
+  }
+  product(rows_of(exact.T), exact.R, {n, n, block.V}, Shape::kLower, Store::kSet, exact.U);
+
+  product(rows_of(exact.scores.Q), exact.U, {n, n, block.V}, Shape::kLower, Store::kSet, block.o);
+  for (int i = 0; i < n; ++i) {
+    for (int v = 0; v < block.V; v += kLanes) {
+      const Vec o = load(row(block.o, i) + v) + load(row(exact.from_state, n + i) + v);
+      store(o * scale, row(block.o, i) + v);
+    }
+  }
+
+  const double* E_n = row(exact.scores.E, n - 1);
+  for (int c = 0; c < block.K; ++c) {
+    for (int v = 0; v < block.V; v += kLanes) {
+      store(load(row(block.S, c) + v) * E_n[c], row(exact.next, c) + v);
+    }
+  }
+  product(rows_of(exact.scores.Wt), exact.U, {block.K, n, block.V}, Shape::kFull, Store::kAdd,
+          exact.next);
+}
+
+void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out) {
+  const int n = block.tokens;
+  const int K = block.K;
+  product(rows_of(exact.T), exact.reads, {n, n, K}, Shape::kLower, Store::kSet, out.TK);
+  product(rows_of(exact.scores.Q), out.TK, {n, n, K}, Shape::kLower, Store::kSet, out.Psi2);
+  const Matrix qE = from_row(exact.reads, n);
+  for (int i = 0; i < n; ++i) {
+    for (int c = 0; c < K; c += kLanes) {
+      const Vec Psi = load(row(qE, i) + c) - load(row(out.Psi2, i) + c);
+      store(Psi * Psi, row(out.Psi2, i) + c);
+    }
+  }
+  if (n == 1) return;  // Phi is a diagonal and one product of two vectors then
+  product(rows_of(exact.scores.Wt), out.TK, {K, n, K}, Shape::kFull, Store::kSet, out.Phi2);
+  const double* E_n = row(exact.scores.E, n - 1);
+  for (int c = 0; c < K; ++c) row(out.Phi2, c)[c] -= E_n[c];  // -Phi, whose square is the same
+  for (int c = 0; c < K; ++c) {
+    for (int d = 0; d < K; d += kLanes) {
+      const Vec Phi = load(row(out.Phi2, c) + d);
+      store(Phi * Phi, row(out.Phi2, c) + d);
+    }
+  }
+}
+
+}  // namespace kda::reference::KDA_ISA

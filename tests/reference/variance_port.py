@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""The variance bound once more, in NumPy, straight from the formulas of docs/bound.md.
+
+    variance_port.py PROGRAM
+
+PROGRAM (variance_dump) writes cases with the deviations that the library computes; every one is
+computed here again, token by token, and must agree. Shares no code and no layout with the library.
+Exit status 1 when one differs, and when there were no cases.
+"""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+KAPPA = 0.4248
+TOLERANCE = 1e-6  # of sigma: sums in another order, and terms that the library may round up
+
+
+def read_cases(data):
+    """Each case: a line of JSON, then its arrays as little-endian f64."""
+    at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        case = json.loads(data[at:end])
+        at = end + 1
+        arrays = {}
+        for name, shape in case["arrays"]:
+            count = int(np.prod(shape))
+            arrays[name] = np.frombuffer(data, "<f8", count, at).reshape(shape)
+            at += 8 * count
+        yield case, arrays
+
+
+def sigmoid(x):
+    return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+
+
+def activate(case, x, n, hv):
+    """q, k, v, g, beta and the error of g in units of u, for one head of one sequence."""
+    b, begin, end = case["sequences"][n]
+    h = hv // (x["v"].shape[2] // x["q"].shape[2])
+    q, k = x["q"][b, begin:end, h].copy(), x["k"][b, begin:end, h].copy()
+    v, raw, beta = x["v"][b, begin:end, hv], x["g"][b, begin:end, hv], x["beta"][b, begin:end, hv]
+    if case["l2norm"]:
+        q /= np.sqrt((q * q).sum(1, keepdims=True) + 1e-6)
+        k /= np.sqrt((k * k).sum(1, keepdims=True) + 1e-6)
+    if case["beta"] != "ready":
+        beta = sigmoid(beta) * (2 if case["beta"] == "doubled" else 1)
+    if case["gate"] == "log_decay":
+        g = raw
+        gamma = np.minimum(np.abs(g), np.where(np.isinf(g), 1000, np.inf))
+    else:
+        A_log = x["A_log"].reshape(-1)[hv] if "A_log" in x else 0.0
+        bias = x["dt_bias"].reshape(-1, q.shape[1])[hv] if "dt_bias" in x else np.zeros(q.shape[1])
+        y, terms = raw + bias, np.abs(raw) + np.abs(bias)
+        if case["gate"] == "softplus":
+            g = -np.exp(A_log) * np.logaddexp(0, y)
+            gamma = np.abs(g) * (4 + abs(A_log)) + np.exp(A_log) * sigmoid(y) * terms
+        else:
+            lb = case["lower_bound"]
+            g = lb * sigmoid(np.exp(A_log) * y)
+            gamma = np.abs(g) * (4 + (1 - g / lb) * np.exp(A_log) * terms * (3 + abs(A_log)))
+    gamma = gamma.copy()
+    gamma[1:] += (g[1:] == g[:-1]) & (g[1:] > -40) & (g[1:] != 0)
+    return q, k, v, g, beta, gamma
+
+
+class Head:
+    """Carries S, P and Gamma over the blocks of one head."""
+
+    def __init__(self, case, S, rounding):
+        self.case, self.f, self.S = case, rounding, S
+        self.P, self.Gamma = np.zeros_like(S), np.zeros_like(S)
+
+    def sigma_state(self):
+        return np.sqrt(self.P + self.Gamma**2)
+
+    def block(self, q, k, v, g, beta, gamma):
+        """One block of tokens; returns sigma of its outputs."""
+        f, S0, P0, G0 = self.f, self.S, self.P, self.Gamma
+        n, K = k.shape
+        V = v.shape[1]
+        rho = {name: (KAPPA * f[name][0]) ** 2 for name in f["names"]}
+        op, tri, slv, acc = rho["operands"], rho["triangle"], rho["solve"], rho["accumulation"]
+        u = f["gate"][0]
+        na = (16 + K / 8) * acc
+        eta2 = f["operands"][1] ** 2 / 3
+        tiny = f["accumulation"][1] ** 2
+        rounded = f["state"][0] > f["accumulation"][0]
+        every_token = f["per_token"]
+
+        phi = np.cumsum(gamma, 0)
+        if f["block"] > 1:
+            phi = phi + KAPPA * np.sqrt(np.cumsum(phi**2, 0))
+
+        # The token recurrence, with W: every earlier key, decayed to the present token.
+        A, a2, Q, q2, T = (np.zeros((n, n)) for _ in range(5))
+        W, E, U, R, o = np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, V)), np.zeros((n, V)), np.zeros((n, V))
+        S, run, cef = S0.copy(), np.ones(K), np.zeros(K)
+        for i in range(n):
+            decay = np.exp(g[i])
+            run = run * decay
+            E[i] = run
+            W[:i] *= decay
+            A[i, :i], a2[i, :i] = W[:i] @ k[i], (W[:i] * k[i]) ** 2 @ np.ones(K)
+            W[i] = k[i]
+            Q[i, : i + 1], q2[i, : i + 1] = W[: i + 1] @ q[i], (W[: i + 1] * q[i]) ** 2 @ np.ones(K)
+            S = decay[:, None] * S
+            w = v[i] - k[i] @ S
+            U[i] = beta[i] * w
+            S = S + np.outer(k[i], U[i])
+            o[i] = self.case["scale"] * (q[i] @ S)
+            R[i] = w + A[i, :i] @ U[:i]
+            T[i, i] = beta[i]
+            for j in range(i):
+                T[i, j] = -beta[i] * (A[i, j:i] @ T[j:i, j])
+            cef = cef * np.exp(2 * g[i]) + 1
+        kE, qE = k * E, q * E
+        km = np.maximum.accumulate((k * k).sum(1))[:, None]
+        qn = (q * q).sum(1)[:, None]
+        s0 = (S0**2).sum(0)[None, :]
+        cU = np.cumsum(U**2, 0)
+
+        mu = np.ones(n)
+        for i in range(n):
+            J = [j for j in range(n)
+                 if np.array_equal(k[j], k[i]) and beta[j] == beta[i] and np.array_equal(g[j], g[i])]
+            if (T[i, J] ** 2).sum() > 0:
+                mu[i] = max(1.0, np.abs(T[i, J]).sum() ** 2 / (T[i, J] ** 2).sum())
+
+        pi = (kE**2 @ ((4 * op + na) * S0**2 + 2 * G0**2) + 2 * u**2 * (kE * phi) ** 2 @ S0**2
+              + ((2 * op + na) * a2 + (slv + na) * A**2) @ U**2 + eta2 * (km + s0 + 2 * km * cU))
+        zeta = (T**2 @ (pi + op * v**2 + na * R**2) + mu[:, None] ** 2 * (T**2 @ (2 * tri * R**2))
+                + (2 * op + na) * U**2
+                + eta2 * ((beta != 0)[:, None] + (T**2).sum(1)[:, None] * np.maximum.accumulate(R**2, 0)))
+
+        TK = T @ kE
+        Psi = qE - Q @ TK
+        omega = (qE**2 @ ((3 * op + na) * S0**2 + 2 * G0**2) + 2 * u**2 * (qE * phi) ** 2 @ S0**2
+                 + Q**2 @ (zeta + (op + na) * U**2) + (2 * op + na) * (q2 @ U**2)
+                 + eta2 * (qn + s0 + (Q**2).sum(1)[:, None] + (km + qn + 1) * cU) + Psi**2 @ P0)
+        sigma_o = np.sqrt(self.case["scale"] ** 2 * omega + (rho["output"] + 8 * acc) * o**2
+                          + f["output"][1] ** 2 / 3)
+
+        self.S = S
+        if not (np.any(beta) or np.any(g) or rounded):
+            return sigma_o
+        W2, En = W**2, E[-1][:, None]
+        el = 3 * acc * cef[:, None] * (S**2 + (En * S0) ** 2 + W2.T @ U**2) + tiny * (1 + s0)
+        if rounded:
+            el = el + (f["state"][0] ** 2 if every_token else rho["state"]) * S**2 + f["state"][1] ** 2 / 3
+        F = W2.T @ (zeta + (2 * op + na) * U**2 + tiny) + el + eta2 * (U**2).sum(0)
+        self.Gamma = (En * (G0 + u * phi[-1][:, None] * np.abs(S0))
+                      + u * np.sqrt(((W * (phi[-1] - phi)) ** 2).T @ U**2))
+        if rounded and every_token:
+            self.Gamma = self.Gamma + 0.05 * f["state"][0] * np.abs(S)
+        Phi = np.diag(E[-1]) - W.T @ TK
+        self.P = Phi**2 @ P0 + F
+        return sigma_o
+
+
+def deviations(case, x, n, hv):
+    """sigma of o [length,V], of the final state and of the states before each chunk [.,K,V]."""
+    q, k, v, g, beta, gamma = activate(case, x, n, hv)
+    K, V = k.shape[1], v.shape[1]
+    S = np.zeros((K, V))
+    if "initial_state" in x:
+        S = x["initial_state"][n, hv].T.copy() if case["v_first"] else x["initial_state"][n, hv].copy()
+    formats = dict(case["formats"])
+    formats["names"] = ["operands", "triangle", "solve", "accumulation", "gate", "state", "output"]
+    if formats["per_token"]:
+        formats["block"] = 1
+    elif formats["block"] == 0:
+        formats["block"] = case["chunk"]
+    head, o, h, at = Head(case, S, formats), [np.zeros((0, V))], [], 0
+    while at < len(k):
+        if at % case["chunk"] == 0:
+            h.append(head.sigma_state())
+        end = min(at + formats["block"], len(k), (at // case["chunk"] + 1) * case["chunk"])
+        part = slice(at, end)
+        o.append(head.block(q[part], k[part], v[part], g[part], beta[part], gamma[part]))
+        at = end
+    return np.concatenate(o), head.sigma_state(), np.array(h).reshape(-1, K, V)
+
+
+def difference(got, want):
+    """Largest difference in units of sigma; infinite where one is 0 and the other is not."""
+    if got.shape != want.shape or not np.all(np.isfinite(got)):
+        return np.inf
+    if np.any((got == 0) != (want == 0)):
+        return np.inf
+    size = np.where(want == 0, 1, want)
+    return float(np.max(np.abs(got - want) / size, initial=0))
+
+
+def check(case, x):
+    worst = 0.0
+    for n, (b, begin, end) in enumerate(case["sequences"]):
+        first = case["first_chunks"][n]
+        for hv in range(x["v"].shape[2]):
+            o, final_state, h = deviations(case, x, n, hv)
+            got_h = x["sigma_h"][first : first + len(h), hv]
+            got_state = x["sigma_final_state"][n, hv]
+            if case["v_first"]:
+                got_h, got_state = got_h.swapaxes(1, 2), got_state.T
+            worst = max(worst, difference(x["sigma_o"][b, begin:end, hv], o),
+                        difference(got_state, final_state), difference(got_h, h))
+    return worst
+
+
+def main():
+    dump = subprocess.run([sys.argv[1]], check=True, stdout=subprocess.PIPE).stdout
+    count = bad = 0
+    worst = 0.0
+    with np.errstate(over="ignore", under="ignore"):
+        for case, arrays in read_cases(dump):
+            error = check(case, arrays)
+            count += 1
+            worst = max(worst, error)
+            if not error <= TOLERANCE:
+                bad += 1
+                print(f"{case['name']}: sigma differs by {error:.3g} of itself")
+    print(f"{count} cases, {bad} differ, largest difference {worst:.3g} of sigma")
+    sys.exit(1 if bad or count < 20 else 0)
+
+
+if __name__ == "__main__":
+    main()
