@@ -15,8 +15,8 @@ constexpr double kKappa = 0.4248;  ///< RMS error of one rounding over u
 long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
 double square(double x) { return x * x; }
 double larger(double x, double y) { return x > y ? x : y; }
-double* row(Matrix x, int i) { return x.data + i * x.pitch; }
-Matrix from_row(Matrix x, int i) { return {row(x, i), x.pitch}; }
+double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
+MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
 
 Vec root(Vec x) {
   for (int lane = 0; lane < kLanes; ++lane) x[lane] = __builtin_sqrt(x[lane]);
@@ -29,31 +29,31 @@ Vec magnitude(Vec x) { return x < 0 ? -x : x; }
 struct Work {
   Exact exact;
   Transition transition;
-  Matrix T2;             ///< [n,n]
-  Matrix A_errors;       ///< [n,n] variance of the products of A with U, by U^2
-  Matrix Q2;             ///< [n,n]
-  Matrix mu2_T2;         ///< [n,n]
-  Matrix phi;            ///< [n,K] error of the log decay from the start of the block to i
-  Matrix reads2;         ///< [2n,K]
-  Matrix read_errors;    ///< [2n,K] variance of the products of reads with the state, by S^2
-  Matrix Wt2;            ///< [K,n]
-  Matrix W_gate_errors;  ///< [K,n]
-  Matrix U2, R2;         ///< [n,V]
-  Matrix state_part;     ///< [2n,V] what pi and omega get from the state before the block
-  Matrix right;          ///< [n,V] right side of a product
-  Matrix zeta;           ///< [n,V] variance of U
-  Matrix omega;          ///< [n,V] variance of o / scale, less the rounding of o itself
-  Matrix small;          ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
-  Matrix S2, Gamma2;     ///< [K,V]
-  Matrix written;        ///< [K,V] (W^2)^T . U^2
-  Matrix gate_written;   ///< [K,V]
-  Matrix F;              ///< [K,V] what the block adds to P
-  double* cef;           ///< [K]
-  double* T_sum;         ///< [n] sum_j T_ij^2
-  double* Q_sum;         ///< [n] sum_j Q_ij^2
-  double* k_sum;         ///< [n] km: largest |k_j|^2 of the tokens up to i
-  double* q_sum;         ///< [n] |q_i|^2
-  double* S_sum;         ///< [V] s0: sum_c S_cv^2
+  MatrixRef T2;             ///< [n,n]
+  MatrixRef A_errors;       ///< [n,n] variance of the products of A with U, by U^2
+  MatrixRef Q2;             ///< [n,n]
+  MatrixRef mu2_T2;         ///< [n,n]
+  MatrixRef phi;            ///< [n,K] error of the log decay from the start of the block to i
+  MatrixRef reads2;         ///< [2n,K]
+  MatrixRef read_errors;    ///< [2n,K] variance of the products of reads with the state, by S^2
+  MatrixRef Wt2;            ///< [K,n]
+  MatrixRef W_gate_errors;  ///< [K,n]
+  MatrixRef U2, R2;         ///< [n,V]
+  MatrixRef state_part;     ///< [2n,V] what pi and omega get from the state before the block
+  MatrixRef right;          ///< [n,V] right side of a product
+  MatrixRef zeta;           ///< [n,V] variance of U
+  MatrixRef omega;          ///< [n,V] variance of o / scale, less the rounding of o itself
+  MatrixRef small;          ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
+  MatrixRef S2, Gamma2;     ///< [K,V]
+  MatrixRef written;        ///< [K,V] (W^2)^T . U^2
+  MatrixRef gate_written;   ///< [K,V]
+  MatrixRef F;              ///< [K,V] what the block adds to P
+  double* cef;              ///< [K]
+  double* T_sum;            ///< [n] sum_j T_ij^2
+  double* Q_sum;            ///< [n] sum_j Q_ij^2
+  double* k_sum;            ///< [n] km: largest |k_j|^2 of the tokens up to i
+  double* q_sum;            ///< [n] |q_i|^2
+  double* S_sum;            ///< [V] s0: sum_c S_cv^2
 };
 
 /// Hands out parts of the scratch memory; without any it only counts.
@@ -66,7 +66,7 @@ class Arena {
     return at;
   }
   /// A pitch of whole kilobytes would send all rows to the same sets of the cache.
-  Matrix matrix(long rows, long columns) {
+  MatrixRef matrix(long rows, long columns) {
     const long pitch = up_to(columns, 8) + 8;
     return {vector(rows * pitch), pitch};
   }
@@ -81,23 +81,23 @@ Work make_work(Arena& arena, long n, long K, long V) {
   Work w{};
   const long N = up_to(n, kScoreRows);
   Scores& scores = w.exact.scores;
-  Matrix* by_pair[] = {&scores.A, &scores.A_terms, &scores.Q, &scores.Q_terms, &w.exact.T,
-                       &w.T2,     &w.A_errors,     &w.Q2,     &w.mu2_T2};
-  for (Matrix* x : by_pair) *x = arena.matrix(n, N);
-  Matrix* by_channel[] = {&scores.E, &w.phi, &w.transition.TK, &w.transition.Psi2};
-  for (Matrix* x : by_channel) *x = arena.matrix(n, K);
-  Matrix* reads[] = {&w.exact.reads, &w.reads2, &w.read_errors};
-  for (Matrix* x : reads) *x = arena.matrix(2 * n, K);
+  MatrixRef* by_pair[] = {&scores.A, &scores.A_terms, &scores.Q, &scores.Q_terms, &w.exact.T,
+                          &w.T2,     &w.A_errors,     &w.Q2,     &w.mu2_T2};
+  for (MatrixRef* x : by_pair) *x = arena.matrix(n, N);
+  MatrixRef* by_channel[] = {&scores.E, &w.phi, &w.transition.TK, &w.transition.Psi2};
+  for (MatrixRef* x : by_channel) *x = arena.matrix(n, K);
+  MatrixRef* reads[] = {&w.exact.reads, &w.reads2, &w.read_errors};
+  for (MatrixRef* x : reads) *x = arena.matrix(2 * n, K);
   scores.work = arena.matrix(5L * kScoreRows, K);
-  Matrix* by_token[] = {&scores.Wt, &scores.squares, &w.Wt2, &w.W_gate_errors};
-  for (Matrix* x : by_token) *x = arena.matrix(K, N);
-  Matrix* by_column[] = {&w.exact.R, &w.exact.U, &w.U2,    &w.R2,
-                         &w.right,   &w.zeta,    &w.omega, &w.small};
-  for (Matrix* x : by_column) *x = arena.matrix(n, V);
+  MatrixRef* by_token[] = {&scores.Wt, &scores.squares, &w.Wt2, &w.W_gate_errors};
+  for (MatrixRef* x : by_token) *x = arena.matrix(K, N);
+  MatrixRef* by_column[] = {&w.exact.R, &w.exact.U, &w.U2,    &w.R2,
+                            &w.right,   &w.zeta,    &w.omega, &w.small};
+  for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
   w.exact.from_state = arena.matrix(2 * n, V);
   w.state_part = arena.matrix(2 * n, V);
-  Matrix* states[] = {&w.exact.next, &w.S2, &w.Gamma2, &w.written, &w.gate_written, &w.F};
-  for (Matrix* x : states) *x = arena.matrix(K, V);
+  MatrixRef* states[] = {&w.exact.next, &w.S2, &w.Gamma2, &w.written, &w.gate_written, &w.F};
+  for (MatrixRef* x : states) *x = arena.matrix(K, V);
   w.transition.Phi2 = arena.matrix(K, K);
   double** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
   for (double** x : tokens) *x = arena.vector(n);
@@ -114,8 +114,8 @@ void each(int rows, int columns, F f) {
   }
 }
 
-Vec get(Matrix x, int i, int c) { return load(row(x, i) + c); }
-void put(Vec value, Matrix x, int i, int c) { store(value, row(x, i) + c); }
+Vec get(MatrixRef x, int i, int c) { return load(row(x, i) + c); }
+void put(Vec value, MatrixRef x, int i, int c) { store(value, row(x, i) + c); }
 
 class BlockBound {
  public:
@@ -247,7 +247,7 @@ class BlockBound {
 
   /// zeta, with pi on the way.
   void solve_variance() {
-    const Matrix& pi = w_.state_part;
+    const MatrixRef& pi = w_.state_part;
     product(rows_of(w_.A_errors), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kAdd, pi);
     const double eta2 = f_.underflow;
     each(n_, V_, [&](int i, int v) {
@@ -280,7 +280,7 @@ class BlockBound {
     each(n_, V_, [&](int i, int v) {
       put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (f_.rho_operands + sums_), w_.right, i, v);
     });
-    const Matrix omega = from_row(w_.state_part, n_);
+    const MatrixRef omega = from_row(w_.state_part, n_);
     product(rows_of(w_.Q2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kAdd, omega);
     product(rows_of(w_.exact.scores.Q_terms), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kSet,
             w_.omega);
@@ -313,7 +313,7 @@ class BlockBound {
   /// P, Gamma and S after the block.
   void state_variance() {
     if (is_identity()) return;
-    const Matrix& W = w_.exact.scores.Wt;
+    const MatrixRef& W = w_.exact.scores.Wt;
     const double* phi_n = row(w_.phi, n_ - 1);
     each(K_, static_cast<int>(up_to(n_, kScoreRows)), [&](int c, int j) {
       const Vec weight = get(W, c, j);

@@ -7,11 +7,11 @@
 namespace kda::reference::KDA_ISA {
 namespace {
 
-double* row(Matrix x, int i) { return x.data + i * x.pitch; }
-Matrix from_row(Matrix x, int i) { return {row(x, i), x.pitch}; }
+double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
+MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
 
 /// T row by row: T_ii = beta_i, T_ij = -beta_i sum_m A_im T_mj.
-void invert(const BoundBlock& block, Matrix A, Matrix T) {
+void invert(const BoundBlock& block, MatrixRef A, MatrixRef T) {
   const int columns = (block.tokens + kScoreRows - 1) / kScoreRows * kScoreRows;
   for (int i = 0; i < block.tokens; ++i) {
     double* T_i = row(T, i);
@@ -76,7 +76,7 @@ void compute_transition(const BoundBlock& block, const Exact& exact, const Trans
   const int K = block.K;
   product(rows_of(exact.T), exact.reads, {n, n, K}, Shape::kLower, Store::kSet, out.TK);
   product(rows_of(exact.scores.Q), out.TK, {n, n, K}, Shape::kLower, Store::kSet, out.Psi2);
-  const Matrix qE = from_row(exact.reads, n);
+  const MatrixRef qE = from_row(exact.reads, n);
   for (int i = 0; i < n; ++i) {
     for (int c = 0; c < K; c += kLanes) {
       const Vec Psi = load(row(qE, i) + c) - load(row(out.Psi2, i) + c);

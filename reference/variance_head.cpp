@@ -67,7 +67,7 @@ VarianceHead::Buffer::Buffer(std::int64_t rows, std::int64_t columns)
   lines_.resize(index(rows * lines_per_row_));
 }
 
-Matrix VarianceHead::Buffer::matrix() { return {lines_.data()->x, lines_per_row_ * 8}; }
+MatrixRef VarianceHead::Buffer::matrix() { return {lines_.data()->x, lines_per_row_ * 8}; }
 
 void VarianceHead::Buffer::fill(double value) {
   for (Line& line : lines_) std::ranges::fill(line.x, value);
@@ -78,7 +78,7 @@ const double* VarianceHead::Buffer::row(std::int64_t i) const {
 }
 
 void VarianceHead::Buffer::set_rows(std::span<const double> values, std::int64_t columns) {
-  const Matrix to = matrix();
+  const MatrixRef to = matrix();
   const std::int64_t rows = static_cast<std::int64_t>(values.size()) / columns;
   for (std::int64_t i = 0; i < rows; ++i) {
     std::copy_n(values.data() + i * columns, columns, to.data + i * to.pitch);

@@ -26,7 +26,7 @@ class VarianceHead {
   class Buffer {
    public:
     Buffer(std::int64_t rows, std::int64_t columns);
-    [[nodiscard]] Matrix matrix();
+    [[nodiscard]] MatrixRef matrix();
     void fill(double value);
     /// Dense rows of `columns` into the first rows of the buffer.
     void set_rows(std::span<const double> values, std::int64_t columns);

@@ -14,8 +14,8 @@ struct LeftSide {
   long column;
 };
 
-inline LeftSide rows_of(Matrix x) { return {x.data, x.pitch, 1}; }
-inline LeftSide transposed(Matrix x) { return {x.data, 1, x.pitch}; }
+inline LeftSide rows_of(MatrixRef x) { return {x.data, x.pitch, 1}; }
+inline LeftSide transposed(MatrixRef x) { return {x.data, 1, x.pitch}; }
 
 /// Extents of a product [m,k] . [k,n]. Whole multiples of 8 columns are computed, which must exist
 /// on the right side and in the result.
@@ -29,19 +29,20 @@ enum class Shape { kFull, kLower };  ///< kLower: the left side is lower triangu
 enum class Store { kSet, kAdd };
 
 /// out = left . right, or out += left . right.
-void product(LeftSide left, Matrix right, Extents extents, Shape shape, Store mode, Matrix out);
+void product(LeftSide left, MatrixRef right, Extents extents, Shape shape, Store mode,
+             MatrixRef out);
 
 /// Products of keys and queries with decayed keys. Pitches of [n,n] matrices cover n up to a
 /// multiple of kScoreRows.
 struct Scores {
-  Matrix A;        ///< [n,n] A_ij = sum_c k_ic k_jc exp(G_ic - G_jc), j < i, else 0
-  Matrix A_terms;  ///< [n,n] the same sum of squared terms
-  Matrix Q;        ///< [n,n] Q_ij = sum_c q_ic k_jc exp(G_ic - G_jc), j <= i, else 0
-  Matrix Q_terms;  ///< [n,n] the same sum of squared terms
-  Matrix E;        ///< [n,K] exp(G): decay from the start of the block
-  Matrix Wt;       ///< [K,n] column j: k_j decayed to the end of the block
-  Matrix work;     ///< [5 kScoreRows, K] and
-  Matrix squares;  ///< [K,n] scratch
+  MatrixRef A;        ///< [n,n] A_ij = sum_c k_ic k_jc exp(G_ic - G_jc), j < i, else 0
+  MatrixRef A_terms;  ///< [n,n] the same sum of squared terms
+  MatrixRef Q;        ///< [n,n] Q_ij = sum_c q_ic k_jc exp(G_ic - G_jc), j <= i, else 0
+  MatrixRef Q_terms;  ///< [n,n] the same sum of squared terms
+  MatrixRef E;        ///< [n,K] exp(G): decay from the start of the block
+  MatrixRef Wt;       ///< [K,n] column j: k_j decayed to the end of the block
+  MatrixRef work;     ///< [5 kScoreRows, K] and
+  MatrixRef squares;  ///< [K,n] scratch
 };
 
 /// Fills `scores`. No exponent is ever positive: rows of 16 tokens meet the keys before them at the
@@ -51,12 +52,12 @@ void compute_scores(const BoundBlock& block, const Scores& scores);
 /// The exact tensors of a block, chunked form. Everything is f64 and lies in the caller's scratch.
 struct Exact {
   Scores scores;
-  Matrix T;           ///< [n,n] (I + diag(beta) A)^-1 diag(beta), lower triangular
-  Matrix reads;       ///< [2n,K] k E, then q E: what meets the state before the block
-  Matrix from_state;  ///< [2n,V] reads . S
-  Matrix R;           ///< [n,V] v - (k E) . S
-  Matrix U;           ///< [n,V] T . R, what the tokens write
-  Matrix next;        ///< [K,V] state after the block
+  MatrixRef T;           ///< [n,n] (I + diag(beta) A)^-1 diag(beta), lower triangular
+  MatrixRef reads;       ///< [2n,K] k E, then q E: what meets the state before the block
+  MatrixRef from_state;  ///< [2n,V] reads . S
+  MatrixRef R;           ///< [n,V] v - (k E) . S
+  MatrixRef U;           ///< [n,V] T . R, what the tokens write
+  MatrixRef next;        ///< [K,V] state after the block
 };
 
 /// Fills `exact` and block.o; leaves the block's state as it is.
@@ -64,9 +65,9 @@ void compute_exact(const BoundBlock& block, double scale, const Exact& exact);
 
 /// What the error of the state before the block passes through.
 struct Transition {
-  Matrix TK;    ///< [n,K] T . (k E)
-  Matrix Psi2;  ///< [n,K] (q E - Q . TK)^2: what o really reads of the state before the block
-  Matrix Phi2;  ///< [K,K] (diag(E_n) - W^T . TK)^2: the state after it from the state before
+  MatrixRef TK;    ///< [n,K] T . (k E)
+  MatrixRef Psi2;  ///< [n,K] (q E - Q . TK)^2: what o really reads of the state before the block
+  MatrixRef Phi2;  ///< [K,K] (diag(E_n) - W^T . TK)^2: the state after it from the state before
 };
 
 void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out);

@@ -10,7 +10,7 @@ inline constexpr int kBoundTokens = 128;  ///< most tokens of a block
 inline constexpr int kScoreRows = 16;     ///< rows of scores that are computed together
 
 /// A row-major matrix; rows are `pitch` apart.
-struct Matrix {
+struct MatrixRef {
   double* data;
   long pitch;
 };
@@ -40,20 +40,20 @@ struct BoundBlock {
   int tokens;  ///< n, 1 ... kBoundTokens
   int K;
   int V;
-  Matrix q;             ///< [n,K]
-  Matrix k;             ///< [n,K]
-  Matrix v;             ///< [n,V]
-  Matrix log_decay;     ///< [n,K]
-  Matrix gate_error;    ///< [n,K] |error of the log decay| in units of the gate's roundoff, gamma
-  const double* beta;   ///< [n]
-  const int* repeated;  ///< [n], equal for tokens whose k, beta and log decay are bitwise equal
-  bool prefix_sums;     ///< log decays are summed over the block
-  Matrix S;             ///< [K,V] the exact state: before the block, then after it
-  Matrix P;             ///< [K,V] the variance of its independent errors, likewise
-  Matrix Gamma;    ///< [K,V] its error from gates, which are the same for every column, likewise
-  bool has_error;  ///< P or Gamma is not 0; set when the block adds to them
-  Matrix o;        ///< [n,V] exact output, with the scale
-  Matrix sigma_o;  ///< [n,V]
+  MatrixRef q;           ///< [n,K]
+  MatrixRef k;           ///< [n,K]
+  MatrixRef v;           ///< [n,V]
+  MatrixRef log_decay;   ///< [n,K]
+  MatrixRef gate_error;  ///< [n,K] |error of the log decay| in units of the gate's roundoff, gamma
+  const double* beta;    ///< [n]
+  const int* repeated;   ///< [n], equal for tokens whose k, beta and log decay are bitwise equal
+  bool prefix_sums;      ///< log decays are summed over the block
+  MatrixRef S;           ///< [K,V] the exact state: before the block, then after it
+  MatrixRef P;           ///< [K,V] the variance of its independent errors, likewise
+  MatrixRef Gamma;    ///< [K,V] its error from gates, which are the same for every column, likewise
+  bool has_error;     ///< P or Gamma is not 0; set when the block adds to them
+  MatrixRef o;        ///< [n,V] exact output, with the scale
+  MatrixRef sigma_o;  ///< [n,V]
 };
 
 struct VarianceKernel {

@@ -1,7 +1,7 @@
 #include "reference/variance_isa.hpp"
 #include "reference/vector.hpp"
 
-// Matrix products for the variance bound; sums of a block of rows and columns stay in registers.
+// MatrixRef products for the variance bound; sums of a block of rows and columns stay in registers.
 // Must not include the standard library (see vector.hpp).
 
 namespace kda::reference::KDA_ISA {
@@ -33,8 +33,8 @@ inline void block_product(LeftSide left, const double* right, long pitch, int k,
 
 /// All rows of N vectors of columns.
 template <unsigned N>
-void panel_product(LeftSide left, Matrix right, Extents extents, Shape shape, Store mode,
-                   Matrix out) {
+void panel_product(LeftSide left, MatrixRef right, Extents extents, Shape shape, Store mode,
+                   MatrixRef out) {
   int i = 0;
   const auto terms = [&](int row_end) {
     return shape == Shape::kLower && row_end < extents.k ? row_end : extents.k;
@@ -52,7 +52,8 @@ void panel_product(LeftSide left, Matrix right, Extents extents, Shape shape, St
 
 }  // namespace
 
-void product(LeftSide left, Matrix right, Extents extents, Shape shape, Store mode, Matrix out) {
+void product(LeftSide left, MatrixRef right, Extents extents, Shape shape, Store mode,
+             MatrixRef out) {
   int vectors = (extents.n + 7) / 8 * 8 / kLanes;
   while (vectors > 0) {
     // Four are better cut into two and two than into three and one.

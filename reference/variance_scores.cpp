@@ -15,11 +15,11 @@ struct Strip {
 };
 
 /// Rows of `work`: keys decayed from the border, queries likewise, the squares of both, decays.
-Matrix part(const Scores& scores, int index) {
+MatrixRef part(const Scores& scores, int index) {
   return {scores.work.data + index * kScoreRows * scores.work.pitch, scores.work.pitch};
 }
 
-void clear(Matrix x, int rows, int columns) {
+void clear(MatrixRef x, int rows, int columns) {
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) x.data[i * x.pitch + j] = 0;
   }
@@ -31,7 +31,7 @@ inline Vec decay(const BoundBlock& block, int token, int c) {
 }
 
 /// The decays of the strip's tokens, E, and keys and queries decayed from the border before it.
-void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip, Matrix decays) {
+void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip, MatrixRef decays) {
   for (int c = 0; c < block.K; c += kLanes) {
     const double* before = scores.E.data + (strip.first - 1) * scores.E.pitch + c;
     const Vec E_border = strip.first > 0 ? load(before) : splat(1.0);
@@ -56,7 +56,7 @@ void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip, Matr
 /// The strip against all keys before it, and these keys decayed on to its end.
 void meet_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
   const int K = block.K;
-  const Matrix& W = scores.Wt;
+  const MatrixRef& W = scores.Wt;
   for (int c = 0; c < K; ++c) {
     for (int j = 0; j < strip.first; j += kLanes) {
       const Vec w = load(W.data + c * W.pitch + j);
@@ -64,7 +64,7 @@ void meet_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
     }
   }
   const Extents extents{strip.rows, K, strip.first};
-  const auto rows = [&](Matrix x) { return Matrix{x.data + strip.first * x.pitch, x.pitch}; };
+  const auto rows = [&](MatrixRef x) { return MatrixRef{x.data + strip.first * x.pitch, x.pitch}; };
   product(rows_of(part(scores, 0)), W, extents, Shape::kFull, Store::kSet, rows(scores.A));
   product(rows_of(part(scores, 1)), W, extents, Shape::kFull, Store::kSet, rows(scores.Q));
   product(rows_of(part(scores, 2)), scores.squares, extents, Shape::kFull, Store::kSet,
@@ -102,7 +102,9 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
     own_terms += q[c] * k[c] * (q[c] * k[c]);
   }
   for (int j = 0; j < kTile; ++j) {
-    const auto at = [&](Matrix x) { return x.data + token * x.pitch + strip.first + j * kLanes; };
+    const auto at = [&](MatrixRef x) {
+      return x.data + token * x.pitch + strip.first + j * kLanes;
+    };
     store(A[j], at(scores.A));
     store(A_terms[j], at(scores.A_terms));
     store(Q[j], at(scores.Q));
@@ -116,10 +118,10 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
 
 void compute_scores(const BoundBlock& block, const Scores& scores) {
   const int n = (block.tokens + kScoreRows - 1) / kScoreRows * kScoreRows;
-  const Matrix by_pair[] = {scores.A, scores.A_terms, scores.Q, scores.Q_terms};
-  for (const Matrix& x : by_pair) clear(x, block.tokens, n);
+  const MatrixRef by_pair[] = {scores.A, scores.A_terms, scores.Q, scores.Q_terms};
+  for (const MatrixRef& x : by_pair) clear(x, block.tokens, n);
   clear(scores.Wt, block.K, n);
-  const Matrix decays = part(scores, 4);
+  const MatrixRef decays = part(scores, 4);
   for (int first = 0; first < block.tokens; first += kScoreRows) {
     const int left = block.tokens - first;
     const Strip strip{first, left < kScoreRows ? left : kScoreRows};
