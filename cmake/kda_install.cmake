@@ -6,6 +6,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kdacheck)
 
 install(TARGETS kdacheck_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY data/fixtures data/cases DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck)
+install(FILES bench/report.py DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/report)
+install(DIRECTORY bench/kdareport DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/report
+        PATTERN __pycache__ EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/harness/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck/harness)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -21,6 +21,7 @@ constexpr const char* kExamples = R"(Examples:
   kdacheck compare result.h5 fixture.h5           a result that was made elsewhere
   kdacheck gen --op chunk_kda --T 100 -o case.h5  a new fixture
   kdacheck fit samples.csv --base-chunk 8192      a latency model
+  kdacheck report check.json -o report.html       one page of it all
   kdacheck list contracts                         what the entry points accept
 
 Exit status: 0 all passed, 1 something failed, 2 bad usage or unreadable input,
@@ -40,6 +41,7 @@ int run_program(int argc, char** argv) {
   add_list_command(app, context);
   add_fit_command(app, context);
   add_predict_command(app, context);
+  add_report_command(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -1,0 +1,1 @@
+"""The page of `kdacheck report`: inputs -> check, bench -> plots -> html, markdown."""

@@ -1,0 +1,213 @@
+"""What benchmark files say: medians, floors, the slope against T and H, ratios to a base."""
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+from .inputs import number
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+SKIPPED = "skipped: "
+MOST = 1e300  # seconds; keeps ratios of what a file holds within the range of a double
+
+
+@dataclass
+class Line:
+    """One benchmark, all its repetitions."""
+    name: str
+    source: str
+    seconds: list = field(default_factory=list)
+    counters: dict = field(default_factory=dict)
+    problem: str = ""  # why there are no times, or not all; "skipped: ..." is no error
+    impossible: bool = False
+
+    @property
+    def median(self):
+        return median(self.seconds) if self.seconds else None
+
+    @property
+    def spread(self):
+        """(largest - smallest) / median of the repetitions; None for one."""
+        return (max(self.seconds) - min(self.seconds)) / self.median if len(self.seconds) > 1 else None
+
+    @property
+    def failed(self):
+        return bool(self.problem) and not self.problem.startswith(SKIPPED)
+
+    def counter(self, key):
+        return self.counters.get(key)
+
+    @property
+    def fraction(self):
+        """Of the floor: from the median, where the file states the floor; else what the file says."""
+        floor = self.counter("floor_s")
+        if floor is not None and floor > 0 and self.median:
+            return floor / self.median
+        return self.counter("fraction")
+
+
+def lines_of(sources):
+    """Every benchmark of every file, in order; lines of one name in one file are repetitions."""
+    out = []
+    for source in sources:
+        table = {}
+        for entry in source.data["benchmarks"]:
+            if entry.get("run_type") == "aggregate":
+                continue
+            name = entry.get("run_name") or entry["name"]
+            line = table.setdefault(name, Line(name, source.path))
+            add(line, entry)
+        out += table.values()
+    return out
+
+
+def add(line, entry):
+    if entry.get("error_occurred"):
+        line.problem = str(entry.get("error_message") or "an error without a message")
+        return
+    unit = UNITS.get(entry.get("time_unit", "ns"))
+    time = number(entry.get("real_time"))
+    if unit is None:
+        line.problem = f"time_unit {entry.get('time_unit')} is not known"
+    elif time is None or not 0 < time < MOST:
+        line.problem = f"real_time is {entry.get('real_time')}, not a positive time"
+    else:
+        line.seconds.append(time * unit)
+        for key, value in entry.items():
+            if (x := number(value)) is not None:
+                line.counters.setdefault(key, x)
+    if "impossible" in str(entry.get("label", "")):
+        line.impossible = True
+
+
+@dataclass
+class Slope:
+    """log(time) against log(T) or log(H), all else in the name being equal."""
+    name: str  # with the varied number replaced by *
+    axis: str  # "T" or "H"
+    points: list  # (extent, seconds), ascending
+    slope: float
+    error: float  # standard error; nan for two points
+
+
+def extent(name, axis):
+    """(value, name without it) for names such as impl/fast/T2048_H8 or .../T:2048/H:8; None without."""
+    found = re.search(rf"(?<![A-Za-z]){axis}[:=]?(\d+)", name)
+    if not found or int(found[1]) == 0:
+        return None
+    return int(found[1]), name[:found.start(1)] + "*" + name[found.end(1):]
+
+
+def fit_slope(points):
+    """Least squares of log y = s log x + c: (s, standard error)."""
+    xs = [math.log(x) for x, _ in points]
+    ys = [math.log(y) for _, y in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    sxx = sum((x - mean_x) ** 2 for x in xs)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys)) / sxx
+    if len(points) < 3:
+        return slope, math.nan
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in zip(xs, ys))
+    return slope, math.sqrt(rest / (len(points) - 2) / sxx)
+
+
+def slopes(lines):
+    """One for every group of lines that differ in T only, or in H only, and have 2 extents or more."""
+    groups = defaultdict(list)
+    for line in lines:
+        for axis in ("T", "H"):
+            at = extent(line.name, axis)
+            if at and line.median:
+                groups[axis, at[1]].append((at[0], line.median))
+    out = []
+    for (axis, name), points in groups.items():
+        best = {}
+        for x, y in points:  # the same line in two files: the faster one
+            best[x] = min(y, best.get(x, math.inf))
+        points = sorted(best.items())
+        if len(points) > 1:
+            out.append(Slope(name, axis, points, *fit_slope(points)))
+    return sorted(out, key=lambda s: (s.axis != "T", s.name))
+
+
+@dataclass
+class Point:
+    """A line on the roofline plot."""
+    name: str
+    intensity: float  # flops a byte that must be moved
+    rate: float       # flops/s reached
+
+
+def roofline_points(lines):
+    out = []
+    for line in lines:
+        moved, flops = line.counter("min_bytes"), line.counter("min_flops")
+        if line.median and moved and flops and moved > 0 and flops > 0:
+            out.append(Point(line.name, flops / moved, flops / line.median))
+    return out
+
+
+def roofs(lines):
+    """{group: (bytes/s, flops/s)}, either None: the bandwidth and the rate that the floors of the lines of
+    one device imply. A floor is max(bytes / bandwidth, flops / rate), so that each line shows one of the two:
+    the bandwidth where the floor grows with the bytes, which is the larger roof at low intensity."""
+    table = defaultdict(lambda: [None, None])
+    for line in lines:
+        moved, flops, floor = (line.counter(key) for key in ("min_bytes", "min_flops", "floor_s"))
+        if not (moved and flops and floor and min(moved, flops, floor) > 0):
+            continue
+        roof = table[line.name.split("/")[0]]
+        for i, key in enumerate(("bandwidth", "rate")):
+            stated = line.counter(key)
+            if stated and stated > 0:
+                roof[i] = stated
+        # From above: both are at least what the floor says, and one of them equals it.
+        for i, size in enumerate((moved, flops)):
+            if not line.counter(("bandwidth", "rate")[i]):
+                roof[i] = max(roof[i] or 0, size / floor)
+    return {group: tuple(roof) for group, roof in table.items()}
+
+
+@dataclass
+class Ratio:
+    """A line against the base's line of the same name."""
+    name: str
+    base: Line  # None where it is new
+    line: Line  # None where it is gone
+
+    @property
+    def ratio(self):
+        if self.base and self.line and self.base.median and self.line.median:
+            return self.line.median / self.base.median
+        return None
+
+
+def ratios(lines, base):
+    now = {line.name: line for line in lines}
+    before = {line.name: line for line in base}
+    return [Ratio(name, before.get(name), now.get(name)) for name in dict.fromkeys([*now, *before])]
+
+
+def counter_rows(data):
+    """[(implementation, case, kernel, counter, value)], numbers only, launches of one kernel in a case summed."""
+    table = {}
+    for case in data["cases"]:
+        for launch in case.get("launches", []):
+            for name, value in launch["counters"].items():
+                if (x := number(value)) is not None:
+                    key = (case.get("implementation", ""), case["case"], launch["kernel"], name)
+                    table[key] = table.get(key, 0) + x
+    for kernel in data.get("kernels", []):
+        for name in ("registers", "spill_stores", "spill_loads", "stack", "static_shared"):
+            if (x := number(kernel.get(name))) is not None:
+                table["", str(kernel.get("arch", "")), kernel["kernel"], name] = x
+    return [(*key, value) for key, value in table.items()]
+
+
+def counter_changes(data, base):
+    """[(implementation, case, kernel, counter, base, new)] of those that differ; None = not there."""
+    now = {row[:4]: row[4] for row in counter_rows(data)}
+    before = {row[:4]: row[4] for row in counter_rows(base)}
+    return [(*key, before.get(key), now.get(key)) for key in dict.fromkeys([*now, *before])
+            if before.get(key) != now.get(key)]
