@@ -19,6 +19,7 @@ void print_error(std::string text);
 
 /// Each adds one subcommand with its options and help. What it throws (Error) is bad input: main
 /// prints the one line and exits with 2.
+void add_bench_command(CLI::App& app, CommandContext& context);
 void add_check_command(CLI::App& app, CommandContext& context);
 void add_compare_command(CLI::App& app, CommandContext& context);
 void add_gen_command(CLI::App& app, CommandContext& context);

@@ -22,6 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   kdacheck gen --op chunk_kda --T 100 -o case.h5  a new fixture
   kdacheck fit samples.csv --base-chunk 8192      a latency model
   kdacheck report check.json -o report.html       one page of it all
+  kdacheck bench --quick                          times; --counters, --compare
   kdacheck list contracts                         what the entry points accept
 
 Exit status: 0 all passed, 1 something failed, 2 bad usage or unreadable input,
@@ -36,6 +37,7 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   add_check_command(app, context);
+  add_bench_command(app, context);
   add_compare_command(app, context);
   add_gen_command(app, context);
   add_list_command(app, context);
