@@ -11,7 +11,20 @@ install(DIRECTORY bench/kdareport DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/
         PATTERN __pycache__ EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/harness/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck/harness)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+# The man page says what the program says of itself; without a Python there is none.
+find_program(KDA_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(KDA_PYTHON)
+  set(man_page ${PROJECT_BINARY_DIR}/kdacheck.1)
+  add_custom_command(
+    OUTPUT ${man_page}
+    COMMAND ${KDA_PYTHON} ${PROJECT_SOURCE_DIR}/docs/man_page.py $<TARGET_FILE:kdacheck_program> ${man_page}
+    DEPENDS kdacheck_program docs/man_page.py
+    VERBATIM)
+  add_custom_target(kda_man_page ALL DEPENDS ${man_page})
+  install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+endif()
 install(EXPORT kdacheck NAMESPACE kda:: DESTINATION ${package_dir} FILE kdacheckTargets.cmake)
 
 set(KDA_NEEDS_CUDA ${KDA_HAS_DEVICE_CODE})

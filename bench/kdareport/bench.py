@@ -85,7 +85,7 @@ def add(line, entry):
 class Slope:
     """log(time) against log(T) or log(H), all else in the name being equal."""
     name: str  # with the varied number replaced by *
-    axis: str  # "T" or "H"
+    axis: str  # "T", "H" or "TH", their product
     points: list  # (extent, seconds), ascending
     slope: float
     error: float  # standard error; nan for two points
@@ -113,22 +113,30 @@ def fit_slope(points):
 
 
 def slopes(lines):
-    """One for every group of lines that differ in T only, or in H only, and have 2 extents or more."""
+    """One for every group of lines that differ in T only, or in H only, and have 2 extents or more; lines with
+    both that are in no such group are fitted against their product."""
     groups = defaultdict(list)
-    for line in lines:
+    for line in (line for line in lines if line.median):
         for axis in ("T", "H"):
             at = extent(line.name, axis)
-            if at and line.median:
-                groups[axis, at[1]].append((at[0], line.median))
+            if at:
+                groups[axis, at[1]].append((at[0], line))
+    fitted = {key: members for key, members in groups.items() if len({x for x, _ in members}) > 1}
+    used = {line.name for members in fitted.values() for _, line in members}
+    for line in (line for line in lines if line.median and line.name not in used):
+        tokens = extent(line.name, "T")
+        heads = extent(tokens[1], "H") if tokens else None
+        if heads:
+            fitted.setdefault(("TH", heads[1]), []).append((tokens[0] * heads[0], line))
     out = []
-    for (axis, name), points in groups.items():
+    for (axis, name), members in fitted.items():
         best = {}
-        for x, y in points:  # the same line in two files: the faster one
-            best[x] = min(y, best.get(x, math.inf))
+        for x, line in members:  # the same line in two files: the faster one
+            best[x] = min(line.median, best.get(x, math.inf))
         points = sorted(best.items())
         if len(points) > 1:
             out.append(Slope(name, axis, points, *fit_slope(points)))
-    return sorted(out, key=lambda s: (s.axis != "T", s.name))
+    return sorted(out, key=lambda s: (("T", "H", "TH").index(s.axis), s.name))
 
 
 @dataclass
@@ -149,24 +157,24 @@ def roofline_points(lines):
 
 
 def roofs(lines):
-    """{group: (bytes/s, flops/s)}, either None: the bandwidth and the rate that the floors of the lines of
-    one device imply. A floor is max(bytes / bandwidth, flops / rate), so that each line shows one of the two:
-    the bandwidth where the floor grows with the bytes, which is the larger roof at low intensity."""
-    table = defaultdict(lambda: [None, None])
+    """[(name, bytes/s, flops/s)]: the rates that the run measured, in its lines rate/...; in a file without them,
+    what the floors imply. A floor is max(bytes / bandwidth, flops / rate): no roof is below what any line says."""
+    out = []
+    for line in lines:
+        if line.name.startswith("rate/") and (bandwidth := line.counter("bytes/s") or 0) > 0:
+            device = line.name.split("/")[1]
+            for key, unit in (("flops/s", ""), ("mma_flops/s", " mma")):
+                if (rate := line.counter(key) or 0) > 0:
+                    out.append((device + unit, bandwidth, rate))
+    if out:
+        return out
+    table = {}
     for line in lines:
         moved, flops, floor = (line.counter(key) for key in ("min_bytes", "min_flops", "floor_s"))
-        if not (moved and flops and floor and min(moved, flops, floor) > 0):
-            continue
-        roof = table[line.name.split("/")[0]]
-        for i, key in enumerate(("bandwidth", "rate")):
-            stated = line.counter(key)
-            if stated and stated > 0:
-                roof[i] = stated
-        # From above: both are at least what the floor says, and one of them equals it.
-        for i, size in enumerate((moved, flops)):
-            if not line.counter(("bandwidth", "rate")[i]):
-                roof[i] = max(roof[i] or 0, size / floor)
-    return {group: tuple(roof) for group, roof in table.items()}
+        if moved and flops and floor and min(moved, flops, floor) > 0:
+            roof = table.setdefault(line.name.split("/")[0], [0, 0])
+            roof[:] = [max(roof[0], moved / floor), max(roof[1], flops / floor)]
+    return [(name, *roof) for name, roof in table.items()]
 
 
 @dataclass

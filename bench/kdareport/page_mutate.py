@@ -1,36 +1,85 @@
-"""Mutation runs: which faults put into a kernel the checks find."""
-from .html import Cell, note, table
+"""Mutation runs: which faults put into the code the checks see, by policy."""
+from .html import Cell, note, num, table
+from .inputs import number
 from .words import digits
 
+CLASSES = {"gross": "gross: more than 10 bounds off", "subtle": "subtle: 1 to 10 bounds off", "within": "within the bound",
+           "protocol": "protocol: refusals, shapes, reports"}
 
-def state(mutant):
-    for key in ("state", "verdict", "status"):
-        if isinstance(mutant.get(key), str):
-            return mutant[key]
-    return "killed" if mutant.get("killed") is True else "survived" if mutant.get("killed") is False else "?"
+
+def policies(source):
+    """In the order of the file; the first is the one that counts."""
+    seen = {}
+    for counts in source.data.get("counts", {}).values():
+        seen.update(dict.fromkeys(key for key in counts if key != "mutants"))
+    first = [p for p in seen if p == "default"]
+    return first + [p for p in seen if p != "default"]
+
+
+def alive(source):
+    """Faults that change a result somewhere: only these count."""
+    return [mutant for mutant in source.data["mutants"] if mutant.get("alive") is not False]
+
+
+def seen_by(mutant, policy):
+    return isinstance(mutant.get("killed"), dict) and policy in mutant["killed"]
+
+
+def complaints(source):
+    found = source.data.get("complaints", [])
+    return [str(line) for line in found] if isinstance(found, list) else []
 
 
 def score(source):
-    """(killed, of how many that count): equivalent mutants and those that never ran do not."""
-    states = [state(m) for m in source.data["mutants"]]
-    return sum(s == "killed" for s in states), sum(s in ("killed", "survived") for s in states)
+    """(seen, of how many) under the policy that counts."""
+    names = policies(source) or ["default"]
+    mutants = alive(source)
+    return sum(seen_by(m, names[0]) for m in mutants), len(mutants)
 
 
 def headline(sources):
     out = []
     for source in sources:
-        killed, count = score(source)
-        out.append((f"Mutation: {killed} of {count} faults found", "bad" if killed < count or not count else "good"))
+        seen, count = score(source)
+        bad = complaints(source) or not count
+        out.append((f"Mutation: {seen} of {count} faults seen", "bad" if bad else "good" if seen == count else ""))
     return out
+
+
+def by_class(source):
+    names = policies(source)
+    rows = []
+    for key, counts in source.data.get("counts", {}).items():
+        total = number(counts.get("mutants"))
+        rows.append([CLASSES.get(key, key), num(digits(total), total),
+                     *(num(digits(number(counts.get(p))), number(counts.get(p))) for p in names)])
+    return table("Faults seen by size of their effect and by policy", ["effect", "faults", *names], rows) if rows else ""
+
+
+def mutant_row(mutant, names):
+    if mutant.get("alive") is False:
+        state = Cell("no effect", kind="soft")
+    elif seen_by(mutant, names[0]):
+        state = Cell("seen", kind="good")
+    else:
+        state = Cell("survives", kind="warn" if mutant.get("explanation") else "bad")
+    effect = number(mutant.get("effect"))
+    killed = mutant["killed"] if isinstance(mutant.get("killed"), dict) else {}
+    return [mutant["name"], state, str(mutant.get("class", "")), num(digits(effect), effect), str(mutant.get("group", "")),
+            str(mutant.get("what", "")), *(str(killed.get(p, "\u2013")) for p in names), str(mutant.get("explanation", ""))]
 
 
 def section(sources):
     text = ""
     for source in sources:
-        killed, count = score(source)
-        share = 100 * killed / count if count else None
-        text += note(f"{source.path}: {killed} of {count} faults found ({digits(share)} %).", "good" if count and killed == count else "bad")
-        rows = [[m["name"], Cell(state(m), kind="bad" if state(m) == "survived" else "good" if state(m) == "killed" else "warn"),
-                 *(str(m.get(key, "")) for key in ("kernel", "killed_by", "description"))] for m in source.data["mutants"]]
-        text += table("Faults put into the kernels", ["fault", "state", "kernel", "found by", "what it does"], rows)
+        seen, count = score(source)
+        share = f" ({digits(100 * seen / count)} %)" if count else ""
+        text += note(f"{source.path}: {seen} of {count} faults seen{share}.", "good" if count and seen == count else "")
+        text += "".join(note(line, "bad") for line in complaints(source))
+        text += by_class(source)
+        names = policies(source) or ["default"]
+        order = sorted(source.data["mutants"], key=lambda m: (m.get("alive") is False, seen_by(m, names[0])))
+        text += table("Faults put into the code, survivors first; under each policy the case that sees it",
+                      ["fault", "state", "class", "effect / bound", "in", "what it does", *names, "why it may survive"],
+                      [mutant_row(m, names) for m in order])
     return text

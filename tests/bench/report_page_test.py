@@ -32,10 +32,10 @@ class PageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         paths = samples.write(cls.folder.name, bad=samples.bad(), bench=samples.bench(), counters=samples.counters(),
-                              comparison=samples.comparison(), good=samples.good())
+                              comparison=samples.comparison(), mutation=samples.mutation(), good=samples.good())
         cls.page = os.path.join(cls.folder.name, "report.html")
-        subprocess.run([sys.executable, REPORT, paths["bad"], paths["bench"], paths["counters"], paths["comparison"], "--base",
-                        paths["good"], "-o", cls.page], check=True)
+        subprocess.run([sys.executable, REPORT, paths["bad"], paths["bench"], paths["counters"], paths["comparison"],
+                        paths["mutation"], "--base", paths["good"], "-o", cls.page], check=True)
         cls.browser = Chromium()
         cls.browser.__enter__()
 
@@ -69,9 +69,13 @@ class PageTest(unittest.TestCase):
         self.open("policy")
         self.browser.value("""(function () {
           const script = document.createElement("script"); script.textContent = "window.owned = 1"; document.body.append(script);
-          const image = new Image(); image.src = "http://127.0.0.1:9/x.png"; document.body.append(image); })()""")
+          const image = new Image(); image.src = "http://127.0.0.1:9/x.png"; document.body.append(image);
+          fetch("http://127.0.0.1:9/x").catch(() => 0);
+          const frame = document.createElement("iframe"); frame.src = "http://127.0.0.1:9/y"; document.body.append(frame); })()""")
         self.assertIsNone(self.browser.value("window.owned"))
-        self.assertTrue(any("Content Security Policy" in problem for problem in self.browser.problems), self.browser.problems)
+        told = " ".join(problem for problem in self.browser.problems if "Content Security Policy" in problem)
+        for kind in ("script-src", "img-src", "connect-src", "frame-src"):
+            self.assertIn(kind, told)
         self.browser.problems.clear()
         self.browser.requests[:] = [url for url in self.browser.requests if not url.startswith("http://127.0.0.1:9")]
 

@@ -100,6 +100,18 @@ def counters(barriers=4):
                      "blocks_per_sm": 5, "limited_by": "registers"}]}
 
 
+def mutation():
+    def mutant(name, killed, **more):
+        return {"name": name, "what": f"does {name}", "group": "values", "class": "gross", "effect": 12.5, "alive": True,
+                "killed": killed, "explanation": ""} | more
+    return {"format": "kdacheck-mutation", "version": 1, "environment": {"kdacheck": "0.1.0"}, "cases": 3, "seconds": 1.0,
+            "counts": {"gross": {"mutants": 3, "default": 2, "fla": 1}, "subtle": {"mutants": 0, "default": 0, "fla": 0}},
+            "complaints": ["late_decay survives"], "not_used": [],
+            "mutants": [mutant("no_sigmoid", {"default": "chunk_a: over_bound", "fla": "chunk_b: over_bound"}),
+                        mutant("swapped_heads", {"default": "chunk_c: over_bound"}, effect="inf"),
+                        mutant("late_decay", {}, explanation=HOSTILE), mutant("dead", {}, alive=False)]}
+
+
 def comparison():
     return {"format": "kdacheck-bench-comparison", "version": 1, "kind": "times", "base": "base.json", "new": "new.json",
             "notes": ["no A/A run was given"], "counts": {"faster": 0, "slower": 1, "same": 1, "no verdict": 1},

@@ -93,8 +93,9 @@ class PageTest(Case):
 
     def make_everything(self):
         paths = self.files(bad=samples.bad(), bench=samples.bench(), counters=samples.counters(), comparison=samples.comparison(),
-                           good=samples.good(), bench0=samples.bench(0.9), counters0=samples.counters(3))
-        return self.made(paths["bad"], paths["bench"], paths["counters"], paths["comparison"], "--base", paths["good"],
+                           mutation=samples.mutation(), good=samples.good(), bench0=samples.bench(0.9), counters0=samples.counters(3))
+        return self.made(paths["bad"], paths["bench"], paths["counters"], paths["comparison"], paths["mutation"],
+                         "--base", paths["good"],
                          "--base", paths["bench0"], "--base", paths["counters0"])
 
     def test_everything_is_on_it(self):
@@ -104,7 +105,8 @@ class PageTest(Case):
                      "Error against token index", "Share of the bound by family", "Roofline", "Time against tokens T",
                      "impl/fast/T*_H8: slope 1.00", "Time against heads H", "2 impossible", "a single repetition", "the result failed",
                      "skipped: no GPU", "path_barriers", "grew", "a CPU", "none: no driver", "a verdict of tomorrow", "truncated",
-                     "nowhere.h5: not found", "8 new", "no A/A run was given", "recurrent_kernel<float, true, 64>"):
+                     "nowhere.h5: not found", "8 new", "no A/A run was given", "2 of 3 faults seen", "late_decay survives", "no effect",
+                     "recurrent_kernel<float, true, 64>"):
             self.assertIn(word, page.text)
         for word in ("3 failed", "n=0 t=42 hv=1 v=3", "slower", "impl/fast/T512_H8", "repeat: `./kdacheck check over.h5"):
             self.assertIn(word, summary)
@@ -255,6 +257,9 @@ class MeaningTest(Case):
         self.assertAlmostEqual(found["T", "k/T*_H4"].slope, 2)
         self.assertAlmostEqual(found["H", "k/T64_H*"].slope, 0.5)
         self.assertTrue(math.isnan(found["H", "k/T64_H*"].error))
+        both = {"benchmarks": [samples.bench_line(f"k/T{t}_H{h}", 1e-6 * t * h) for t, h in ((512, 2), (2048, 4), (8192, 1))]}
+        self.assertEqual([(s.axis, s.name, round(s.slope, 9), len(s.points)) for s in bench.slopes(list(self.lines(both).values()))],
+                         [("TH", "k/T*_H*", 1, 2)])  # 8192 twice
         self.assertIsNone(bench.extent("impl/fast/HV8", "H"))
         self.assertEqual(bench.extent("x/T:8/H:2", "T"), (8, "x/T:*/H:2"))
 
@@ -272,9 +277,12 @@ class MeaningTest(Case):
         for i, (moved, flops) in enumerate(((1e9, 1e8), (1e6, 1e9), (1e6, 1e6))):
             lines.append(bench.Line(f"impl/x/{i}", "", [1.0], {"min_bytes": moved, "min_flops": flops,
                                                               "floor_s": max(moved / bandwidth, flops / rate)}))
-        found = bench.roofs(lines)["impl"]
+        (name, *found), = bench.roofs(lines)
+        self.assertEqual(name, "impl")
         self.assertAlmostEqual(found[0] / bandwidth, 1)
         self.assertAlmostEqual(found[1] / rate, 1)
+        lines.append(bench.Line("rate/gpu", "", [1.0], {"bytes/s": 4e12, "flops/s": 6e13, "mma_flops/s": 8e14}))
+        self.assertEqual(bench.roofs(lines), [("gpu", 4e12, 6e13), ("gpu mma", 4e12, 8e14)])
 
     def test_counters(self):
         self.assertEqual(bench.counter_changes(samples.counters(5), samples.counters(4)),
