@@ -1,18 +1,19 @@
-// Speed of the references on T=2048, H=8, K=V=128 (bf16 q, k, v, f32 gates), one thread.
+// fast/ISA and fma/ISA: the fast form on T=2048, H=8, K=V=128 (bf16 q, k, v, f32 gates), one
+// thread.
 //
 //   ops/s     4 per state element and token: decay, prediction, write, read
 //   fma/s     f64 multiply-adds per second of the same instruction set, measured in this run by the
 //             loop of fma_rate.cpp
-//   fraction  ops/s of the fastest head over the fastest run of the loop before and after: both
+//   busy      ops/s of the fastest head over the fastest run of the loop before and after: both
 //   take
 //             some milliseconds, and other work on the machine only ever takes away from either.
 //             The recurrence token by token needs 4 instructions for these 4 operations and would
 //             reach 1 with all units busy; the fast form, four tokens at a time, needs 3.25.
 
 #include "bench/fma_rate.hpp"
-#include "reference/chunked.hpp"
+#include "bench/machine.hpp"
+#include "bench/registration.hpp"
 #include "reference/fast.hpp"
-#include "reference/recurrent.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
@@ -33,7 +34,6 @@ constexpr std::int64_t kTokens = 2048;
 constexpr std::int64_t kHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr double kOperations = 4.0 * kTokens * kHeads * kHeadDim * kHeadDim;
-constexpr long long kRounds = 1 << 20;  ///< of the loop of multiply-adds: some milliseconds
 
 /// Processor time, which other work on the machine does not count into.
 double seconds_since(std::clock_t start) {
@@ -80,59 +80,15 @@ struct Inputs {
   }
 };
 
-using FmaRounds = double (*)(long long);
-
-struct FmaLoop {
-  FmaRounds rounds;
-  int lanes;
-};
-
-FmaLoop fma_loop(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kBaseline: return {fma_rounds_baseline, 2};
-    case InstructionSet::kAvx2: return {fma_rounds_avx2, 4};
-    case InstructionSet::kAvx512: return {fma_rounds_avx512, 8};
-  }
-  return {fma_rounds_baseline, 2};
-}
-
-/// Multiply-adds per second of processor time, the best of ten runs of some milliseconds.
-double fma_rate(InstructionSet set) {
-  const FmaLoop loop = fma_loop(set);
-  double best = 0;
-  for (int repeat = 0; repeat < 10; ++repeat) {
-    const std::clock_t start = std::clock();
-    benchmark::DoNotOptimize(loop.rounds(kRounds));
-    best = std::max(best,
-                    static_cast<double>(kRounds) * kFmaChains * loop.lanes / seconds_since(start));
-  }
-  return best;
-}
-
 void count_operations(benchmark::State& state) {
   state.counters["ops/s"] = benchmark::Counter(
       kOperations * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
-void recurrent_bench(benchmark::State& state) {
-  const Inputs& in = Inputs::get();
-  while (state.KeepRunning())
-    benchmark::DoNotOptimize(reference::recurrent(in.problem, in.semantics));
-  count_operations(state);
-}
-
-void chunked_bench(benchmark::State& state) {
-  const Inputs& in = Inputs::get();
-  while (state.KeepRunning())
-    benchmark::DoNotOptimize(reference::chunked(in.problem, in.semantics));
-  count_operations(state);
-}
-
 void fma_bench(benchmark::State& state, InstructionSet set) {
-  const FmaLoop loop = fma_loop(set);
-  while (state.KeepRunning()) benchmark::DoNotOptimize(loop.rounds(kRounds));
-  const double done = static_cast<double>(state.iterations()) * kRounds * kFmaChains * loop.lanes;
-  state.counters["fma/s"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
+  double best = 0;
+  while (state.KeepRunning()) best = std::max(best, fma_rate(set));
+  state.counters["fma/s"] = best;
 }
 
 /// Head by head, as a comparison larger than the memory uses it.
@@ -153,30 +109,20 @@ void fast_bench(benchmark::State& state, InstructionSet set) {
   peak = std::max(peak, fma_rate(set));
   count_operations(state);
   state.counters["fma/s"] = peak;
-  state.counters["fraction"] = kOperations / kHeads / shortest / peak;
+  state.counters["busy"] = kOperations / kHeads / shortest / peak;
 }
 
-void register_all() {
-  benchmark::RegisterBenchmark("recurrent", recurrent_bench)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("chunked", chunked_bench)->Unit(benchmark::kMillisecond);
+}  // namespace
+
+void register_fast(const Selection& selection) {
   for (const InstructionSet set : reference::available_instruction_sets()) {
     const std::string suffix = "/" + std::string(reference::name(set));
     benchmark::RegisterBenchmark(("fma" + suffix).c_str(), fma_bench, set)
         ->Unit(benchmark::kMillisecond);
-    benchmark::RegisterBenchmark(("fast" + suffix).c_str(), fast_bench, set)
-        ->MinTime(2)  // seconds: many iterations, for one of them to be undisturbed
-        ->Unit(benchmark::kMillisecond);
+    auto* fast = benchmark::RegisterBenchmark(("fast" + suffix).c_str(), fast_bench, set)
+                     ->Unit(benchmark::kMillisecond);
+    if (!selection.quick) fast->MinTime(2);  // seconds: many heads, for one to be undisturbed
   }
 }
 
-}  // namespace
 }  // namespace kda::bench
-
-int main(int argc, char** argv) {
-  kda::bench::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
-}

@@ -1,6 +1,7 @@
-// What a fit costs. The interesting line is FitAgainstEvaluation: one run times both the fit of a
-// 128-point profile and the evaluation of f at its 128 lengths and prints their ratio.
+// fit/...: what a fit costs. The interesting line is fit/against_evaluation: one run times both the
+// fit of a 128-point profile and the evaluation of f at its 128 lengths and prints their ratio.
 
+#include "bench/registration.hpp"
 #include "reference/fit.hpp"
 #include "reference/fit_bootstrap.hpp"
 #include "reference/fit_diagnostics.hpp"
@@ -14,6 +15,7 @@
 
 #include <benchmark/benchmark.h>
 
+namespace kda::bench {
 namespace {
 
 using kda::reference::Coefficients;
@@ -45,7 +47,6 @@ void Fit128Points(benchmark::State& state) {
     benchmark::DoNotOptimize(kda::reference::fit_quadratic(profile.lengths, profile.latencies));
   }
 }
-BENCHMARK(Fit128Points);
 
 void Evaluate128Points(benchmark::State& state) {
   const Profile profile;
@@ -58,7 +59,6 @@ void Evaluate128Points(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
 }
-BENCHMARK(Evaluate128Points);
 
 /// Seconds for `times` calls.
 template <class Function>
@@ -92,7 +92,6 @@ void FitAgainstEvaluation(benchmark::State& state) {
   state.counters["evaluation_us"] = evaluation_cost * 1e6;
   state.counters["ratio"] = fit_cost / evaluation_cost;
 }
-BENCHMARK(FitAgainstEvaluation);
 
 /// Lengths of 1000080 ... 1010240: the fit that falls back on double-double.
 void Fit128PointsFarFromZero(benchmark::State& state) {
@@ -101,7 +100,6 @@ void Fit128PointsFarFromZero(benchmark::State& state) {
     benchmark::DoNotOptimize(kda::reference::fit_quadratic(profile.lengths, profile.latencies));
   }
 }
-BENCHMARK(Fit128PointsFarFromZero);
 
 void Fit128PointsSvd(benchmark::State& state) {
   const Profile profile;
@@ -109,7 +107,6 @@ void Fit128PointsSvd(benchmark::State& state) {
     benchmark::DoNotOptimize(kda::reference::fit_quadratic_svd(profile.lengths, profile.latencies));
   }
 }
-BENCHMARK(Fit128PointsSvd);
 
 /// 10000 resamples of 128 points; the argument is the number of threads.
 void Bootstrap10000(benchmark::State& state) {
@@ -121,7 +118,6 @@ void Bootstrap10000(benchmark::State& state) {
         kda::reference::bootstrap_fit(profile.lengths, profile.latencies, options));
   }
 }
-BENCHMARK(Bootstrap10000)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void Diagnose128Points(benchmark::State& state) {
   const Profile profile;
@@ -133,7 +129,6 @@ void Diagnose128Points(benchmark::State& state) {
         kda::reference::diagnose(profile.lengths, profile.latencies, fit, options));
   }
 }
-BENCHMARK(Diagnose128Points)->Unit(benchmark::kMicrosecond);
 
 void PredictOneChunk(benchmark::State& state) {
   kda::reference::ChunkQuery query{
@@ -144,8 +139,23 @@ void PredictOneChunk(benchmark::State& state) {
         kda::reference::predict_chunk(Coefficients{2e-7, 0.02, 12}, 177.0, query));
   }
 }
-BENCHMARK(PredictOneChunk);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+void register_fit(const Selection& selection) {
+  const auto add = [](const char* name, void (*function)(benchmark::State&)) {
+    return benchmark::RegisterBenchmark(name, function);
+  };
+  add("fit/128_points", Fit128Points);
+  add("fit/evaluate_128_points", Evaluate128Points);
+  add("fit/against_evaluation", FitAgainstEvaluation);
+  add("fit/128_points_far_from_zero", Fit128PointsFarFromZero);
+  add("fit/128_points_svd", Fit128PointsSvd);
+  auto* bootstrap = add("fit/bootstrap_10000", Bootstrap10000);
+  if (!selection.quick) bootstrap->Arg(1);
+  bootstrap->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+  add("fit/diagnose_128_points", Diagnose128Points)->Unit(benchmark::kMicrosecond);
+  add("fit/predict_one_chunk", PredictOneChunk);
+}
+
+}  // namespace kda::bench

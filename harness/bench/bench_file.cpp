@@ -1,5 +1,6 @@
 #include "harness/bench/bench_file.hpp"
 
+#include "harness/bench/statistics.hpp"
 #include "reference/types/error.hpp"
 
 #include <algorithm>
@@ -49,7 +50,10 @@ std::map<std::string, double> counters_of(const json& entry) {
   return counters;
 }
 
-void add_repetition(BenchLine& line, const json& entry, Metric metric) {
+/// Values of each counter of a line, one a repetition.
+using CounterValues = std::map<std::string, std::vector<double>>;
+
+void add_repetition(BenchLine& line, CounterValues& values, const json& entry, Metric metric) {
   if (const auto error = entry.find("error_occurred"); error != entry.end() && *error == true) {
     line.problem = text(entry, "error_message");
     if (line.problem.empty()) line.problem = "an error without a message";
@@ -70,13 +74,14 @@ void add_repetition(BenchLine& line, const json& entry, Metric metric) {
     line.problem = fmt::format("{} of repetition {} is {}, not a positive time", key, repetition,
                                time->dump());
   } else {
-    if (line.seconds.empty()) line.counters = counters_of(entry);
     line.seconds.push_back(t * *unit);
+    for (const auto& [counter, value] : counters_of(entry)) values[counter].push_back(value);
   }
 }
 
 /// Everything but aggregates, which are made from what is here.
-void add_entry(BenchFile& file, const json& entry, Metric metric) {
+void add_entry(BenchFile& file, std::map<std::string, CounterValues>& values, const json& entry,
+               Metric metric) {
   if (!entry.is_object()) refuse(file.path, "benchmarks: expected objects, got " + entry.dump());
   if (text(entry, "run_type") == "aggregate") return;
   std::string name = text(entry, "run_name");
@@ -88,7 +93,7 @@ void add_entry(BenchFile& file, const json& entry, Metric metric) {
     line = file.lines.end() - 1;
     line->name = name;
   }
-  if (line->problem.empty()) add_repetition(*line, entry, metric);
+  if (line->problem.empty()) add_repetition(*line, values[name], entry, metric);
 }
 
 void read_context(BenchFile& file, const json& context) {
@@ -142,7 +147,10 @@ BenchFile parse_bench_file(const json& parsed, const std::string& path, Metric m
     refuse(path, wanted + std::string("an object without them"));
   }
   read_context(file, *context);
-  for (const json& entry : *benchmarks) add_entry(file, entry, metric);
+  std::map<std::string, CounterValues> values;
+  for (const json& entry : *benchmarks) add_entry(file, values, entry, metric);
+  for (BenchLine& line : file.lines)
+    for (const auto& [counter, list] : values[line.name]) line.counters[counter] = median(list);
   return file;
 }
 

@@ -16,7 +16,7 @@ enum class Metric : std::uint8_t { kRealTime, kCpuTime };
 struct BenchLine {
   std::string name;
   std::vector<double> seconds;             ///< an iteration, one value a repetition
-  std::map<std::string, double> counters;  ///< of the first repetition
+  std::map<std::string, double> counters;  ///< medians of the repetitions
   bool skipped = false;                    ///< not timed for want of something, as `problem` says
   bool failed = false;                     ///< the benchmark reported an error
   /// Why there are no times that can be used: an error, a time that is no positive number, a unit

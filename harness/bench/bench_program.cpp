@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -26,8 +27,9 @@ std::filesystem::path program_folder() {
   return error ? std::filesystem::current_path() : program.parent_path();
 }
 
-/// Runs a command with its standard output thrown away; the exit status, or -1 for a signal.
-int run_quietly(std::vector<std::string> words) {
+/// Runs a command with its standard output thrown away and its standard error in a file; the exit
+/// status, or -1 for a signal.
+int run_quietly(std::vector<std::string> words, const std::filesystem::path& errors) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
@@ -35,6 +37,7 @@ int run_quietly(std::vector<std::string> words) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_TRUNC, 0);
   pid_t child = 0;
   const int failed =
       posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
@@ -69,6 +72,14 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
+std::string last_line(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string last = "it said nothing";
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
 }  // namespace
 
 std::filesystem::path find_bench_program() {
@@ -99,6 +110,7 @@ std::string glob_to_regex(const std::string& glob) {
 
 nlohmann::json run_benchmarks(const BenchRun& run) {
   const TemporaryFile out;
+  const TemporaryFile errors;
   std::vector<std::string> words{run.program.string(), "--benchmark_out_format=json",
                                  "--benchmark_out=" + out.path().string(),
                                  fmt::format("--benchmark_repetitions={}", run.repetitions)};
@@ -110,14 +122,13 @@ nlohmann::json run_benchmarks(const BenchRun& run) {
   } else {
     words.emplace_back("--benchmark_min_time=0.2");
   }
-  const int status = run_quietly(words);
+  const int status = run_quietly(words, errors.path());
   std::error_code error;
   if (std::filesystem::file_size(out.path(), error) == 0 || error) {
     throw Error(ErrorCode::kBenchFileInvalid,
-                fmt::format("{}: wrote no results (exit status {}); nothing may match {}",
-                            run.program.string(), status,
-                            run.filter.empty() ? "its names" : "'" + run.filter + "'"),
-                "choose another --filter, or run the program itself to see what it says");
+                fmt::format("{}: wrote no results (exit status {}): {}", run.program.string(),
+                            status, last_line(errors.path())),
+                "choose another --filter, or run the program itself");
   }
   return read_json(out.path());
 }

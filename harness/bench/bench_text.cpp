@@ -55,8 +55,10 @@ std::string to_text(const BenchFile& file) {
   }
   std::string text = fmt::format("{:<{}}  {:>10}  {}  {:>9}  {:>10}  {}\n", "benchmark", width,
                                  "median", "  band", "tokens/s", "floor", "fraction");
+  std::map<std::string, const BenchLine*> by_name;  // they were run in a random order
   for (const BenchLine& line : file.lines)
-    if (line.problem.empty()) text += line_text(line, width);
+    if (line.problem.empty()) by_name[line.name] = &line;
+  for (const auto& [name, line] : by_name) text += line_text(*line, width);
   for (const auto& [reason, count] : skipped)
     text += fmt::format("skipped {} benchmarks: {}\n", count, reason);
   for (const BenchLine& line : file.lines)
