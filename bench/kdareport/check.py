@@ -147,6 +147,21 @@ def changes(results, base):
     return out
 
 
+LIMITS = ("element", "row", "group", "bias")
+
+
+def limit_shares(tensor):
+    """{limit: share} of policy derived: how much of each kind of limit the tensor uses."""
+    sigma = tensor.get("sigma", {})
+    shares = {key: sigma[key].get("share") for key in LIMITS if isinstance(sigma.get(key), dict)}
+    return {key: number(value) for key, value in shares.items() if number(value) is not None}
+
+
+def biases(sources):
+    """[(entry, path)]: errors of one implementation that lean to one side over all cases of a run."""
+    return [(entry, source.path) for source in sources for entry in source.data.get("bias", [])]
+
+
 def token_profiles(results):
     """{implementation: [(result, step, shares)]} of tensor o."""
     table = defaultdict(list)

@@ -136,13 +136,15 @@ def strings(path, where, entry, required, optional=()):
 def check_check(path, data):
     want(path, "environment", data.get("environment", {}), dict, "an object")
     want(path, "input_errors", data.get("input_errors", []), list, "a list")
+    for i, bias in enumerate(objects(path, "bias", data.get("bias", []))):
+        strings(path, f"bias[{i}]", bias, ("implementation",))
     for i, result in enumerate(objects(path, "results", data.get("results"))):
         where = f"results[{i}]"
         strings(path, where, result, ("name", "op", "implementation", "verdict"),
                 ("command", "file", "case", "code", "detail", "oracle", "policy", "tags", "formats"))
         for j, tensor in enumerate(objects(path, f"{where}.tensors", result.get("tensors", []))):
             strings(path, f"{where}.tensors[{j}]", tensor, ("name",), ("reason", "detail", "dtype"))
-            for key in ("worst", "first_bad", "metrics", "window", "tokens"):
+            for key in ("worst", "first_bad", "metrics", "window", "tokens", "sigma"):
                 want(path, f"{where}.tensors[{j}].{key}", tensor.get(key, {}), dict, "an object")
 
 

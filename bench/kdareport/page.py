@@ -46,6 +46,9 @@ def headline(inputs, results, lines):
         errors = len(source.data.get("input_errors", []))
         if errors or source.data.get("interrupted") is True:
             out.append((f"{source.path}: " + ("interrupted" if source.data.get("interrupted") is True else f"{plural(errors, 'input')} could not be read"), "bad"))
+    for entry, path in check.biases(inputs.of("check")):
+        if entry.get("passed") is False:
+            out.append((f"{path}: the errors of {entry['implementation']} lean to one side over the run", "bad"))
     if lines:
         text, kind = page_bench.headline(lines)
         out.append((f"Benchmarks: {text}", kind))
@@ -70,7 +73,7 @@ def render(inputs, title):
          + (page_check.verdicts(results) if results else "")),
         ("failures", "Failures", page_check.failures(results) if results else ""),
         ("changes", "Changes against the base", page_check.changes(results, base_results)),
-        ("accuracy", "Accuracy", page_check.accuracy(results, figures) if results else ""),
+        ("accuracy", "Accuracy", (page_check.accuracy(results, figures) if results else "") + page_check.bias(inputs.of("check"))),
         ("mutation", "Mutation score", page_mutate.section(inputs.of("mutate"))),
         ("benchmarks", "Benchmarks", page_bench.benchmarks(lines, figures)),
         ("ratios", "Times against the base", page_bench.ratios(lines, bench.lines_of(inputs.base_of("bench")))),

@@ -30,8 +30,8 @@ def times(lines):
             num(amount(line.counter("min_bytes"), "B"), line.counter("min_bytes")),
             num(amount(line.counter("min_flops")), line.counter("min_flops")),
             num(seconds(line.counter("floor_s")), line.counter("floor_s")), fraction_cell(line), state])
-    return table("Median of the repetitions; spread = (largest \u2212 smallest) / median; floor = the least time that "
-                 "the bytes and flops of the case allow on this machine; fraction = floor / median",
+    return note("Time: the median of the repetitions. Spread: (largest \u2212 smallest) / median. Floor: the least time that the "
+                "bytes and flops of the case allow on this machine. Fraction: floor / time.", "soft") + table("Times",
                  ["benchmark", "time", "repetitions", "spread", "tokens/s", "bytes at least", "flops at least", "floor",
                   "fraction", ""], rows)
 
@@ -93,7 +93,7 @@ def comparison(source):
                      num(digits(values["ratio"], 4), values["ratio"]), num(digits(values["p"], 2), values["p"]),
                      num("\u2013" if values["band"] is None else f"\u00b1{100 * values['band']:.1f} %", values["band"]),
                      Cell(line["verdict"], kind=VERDICT_KINDS.get(line["verdict"], "")), line.get("reason", "")])
-    return text + table("Verdict on every line: p of the Mann\u2013Whitney test, band of an A/A run",
+    return text + note("p: of the Mann\u2013Whitney test. Band: how far two runs of one program differ.", "soft") + table("Verdict on every line",
                         ["benchmark", "base", "new", "new / base", "p", "A/A band", "verdict", ""], rows)
 
 

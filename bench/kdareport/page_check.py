@@ -36,7 +36,7 @@ def verdicts(results):
     totals = [[name, *(num(str(c.get(v, 0)), c.get(v, 0), "bad" if c.get(v) and v in check.BAD else "") for v in shown)]
               for name in names for c in [check.counts([r for r in results if r.implementation == name])]]
     return (table("Verdicts by implementation", ["implementation", *(v.replace("_", " ") for v in shown)], totals)
-            + table("Verdicts by family (the first tag of the fixture) and implementation", ["family", *names], rows))
+            + note("The family of a case is the first tag of its fixture.", "soft") + table("Verdicts by family", ["family", *names], rows))
 
 
 def window(data, worst):
@@ -114,16 +114,38 @@ def accuracy(results, figures):
     if not plots:
         return ""
     rows = []
+    judged = any(check.limit_shares(tensor) for result in results for tensor in result.tensors)
     for result in sorted(results, key=lambda r: -(r.used_share() or 0))[:200]:
         if result.used_share() is None:
             continue
         worst = max(result.tensors, key=lambda t: number(t.get("used_share")) or 0)
+        shares, sigma = check.limit_shares(worst), worst.get("sigma", {})
+        limits = [num(digits(shares.get(key)), shares.get(key), "bad" if shares.get(key, 0) > 1 else "") for key in check.LIMITS]
+        limits += [num(digits(number(sigma.get(key))), number(sigma.get(key))) for key in ("rms", "resolution")]
         rows.append([result.name, result.implementation, result.family, worst["name"],
                      num(digits(result.used_share()), result.used_share(), "bad" if result.bad else ""),
-                     Cell(check.place(worst.get("worst", {}).get("place")), kind="line"),
+                     *(limits if judged else []), Cell(check.place(worst.get("worst", {}).get("place")), kind="line"),
                      num(seconds(number(result.data.get("seconds"))), number(result.data.get("seconds")))])
-    return f'<div class="figures">{plots}</div>' + table(
-        "The 200 cases that used most of their bound", ["case", "implementation", "family", "tensor", "share of the bound", "worst at", "time"], rows)
+    return f'<div class="figures">{plots}</div>' + (note(LIMITS_SAID, "soft") if judged else "") + table(
+        "The 200 cases that used most of their bound",
+        ["case", "implementation", "family", "tensor", "share of the bound", *(["element", "row", "group", "bias", "RMS z", "resolution"]
+         if judged else []), "worst at", "time"], rows)
+
+
+LIMITS_SAID = ("Element, row, group, bias: share of each limit of policy derived; RMS z: of error / standard deviation; resolution: "
+               "relative error from which an element fails.")
+
+
+def bias(sources):
+    """Over all cases of a run: errors must not lean to one side."""
+    entries = check.biases(sources)
+    rows = [[entry["implementation"], num(digits(number(entry.get("cases"))), number(entry.get("cases"))),
+             num(digits(number(entry.get("mean"))), number(entry.get("mean"))), num(digits(number(entry.get("t"))), number(entry.get("t"))),
+             Cell("failed" if entry.get("passed") is False else "passed", kind="bad" if entry.get("passed") is False else "good"), path]
+            for entry, path in entries]
+    return note("Over all cases of a run the errors of an implementation must not lean to one side: mean of z, the error over its "
+                "standard deviation, away from zero, and t of that mean.", "soft") + table("Bias over a run",
+                 ["implementation", "cases", "mean", "t", "verdict", "file"], rows) if rows else ""
 
 
 def changes(results, base):

@@ -79,7 +79,7 @@ def section(sources):
         text += by_class(source)
         names = policies(source) or ["default"]
         order = sorted(source.data["mutants"], key=lambda m: (m.get("alive") is False, seen_by(m, names[0])))
-        text += table("Faults put into the code, survivors first; under each policy the case that sees it",
+        text += table("Faults put into the code, survivors first",
                       ["fault", "state", "class", "effect / bound", "in", "what it does", *names, "why it may survive"],
                       [mutant_row(m, names) for m in order])
     return text

@@ -92,7 +92,7 @@ class PageTest(unittest.TestCase):
 
     def test_numbers_sort_as_numbers_and_empty_last(self):
         self.open("numbers")
-        caption = "Median of the repetitions"
+        caption = "Times"
         for wanted in ("ascending", "descending"):
             self.browser.value(f"{PRESS}({caption!r}, 1)")
             times = self.column(caption, 1)

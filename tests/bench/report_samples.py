@@ -26,13 +26,18 @@ def profile(tokens=130, share=0.5):
     return {"step": step, "used_share": [share * (0.5 + 0.5 * i * step / tokens) for i in range(math.ceil(tokens / step))]}
 
 
+def sigma(share):
+    return {key: {"share": share if math.isfinite(share) else "inf", "place": "n=0 hv=1 t=42"} for key in ("element", "row", "group", "bias")} | {
+        "rms": 0.8, "mean": 0.01, "rows": 70, "resolution": 0.0123}
+
+
 def result(name, implementation="peer-f32", verdict="passed", share=0.5, tags="gate,overflow", **more):
     passed = verdict != "failed"
     out = {"name": name, "op": "chunk_kda", "implementation": implementation, "verdict": verdict, "seconds": 1.5e-4,
            "command": f"./kdacheck check {name}.h5 --impl {implementation}", "file": f"{name}.h5", "tags": tags,
            "oracle": "numpy-f64", "policy": "derived"}
     if verdict in ("passed", "failed"):
-        out["tensors"] = [tensor(share=share, passed=passed, tokens=profile(share=share)), tensor("final_state", 0.01)]
+        out["tensors"] = [tensor(share=share, passed=passed, tokens=profile(share=share), sigma=sigma(share)), tensor("final_state", 0.01)]
     if not passed:
         out.update(code="over_bound", detail="o: n=0 hv=1 t=42: RMS error of 101 deviations, wanted at most 4")
     return out | more
@@ -64,7 +69,9 @@ def bad():
                 result("future", "reference", verdict="a_verdict_of_tomorrow"),
                 {"name": "broken", "op": "", "implementation": "", "verdict": "fixture_error", "file": "broken.h5",
                  "detail": "broken.h5: truncated", "command": "./kdacheck check broken.h5"}]
-    return report(results, input_errors=["nowhere.h5: not found"])
+    return report(results, input_errors=["nowhere.h5: not found"],
+                  bias=[{"implementation": "peer-f32", "cases": 12, "mean": 0.02, "t": 9.5, "passed": False},
+                        {"implementation": "reference", "cases": 12, "mean": 0.0, "t": "inf", "passed": True}])
 
 
 def bench_line(name, seconds, floor=None, repetition=0, **more):
