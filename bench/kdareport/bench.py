@@ -48,7 +48,7 @@ class Line:
 
 
 def lines_of(sources):
-    """Every benchmark of every file, in order; lines of one name in one file are repetitions."""
+    """Every benchmark of every file, by name; lines of one name in one file are repetitions."""
     out = []
     for source in sources:
         table = {}
@@ -58,8 +58,13 @@ def lines_of(sources):
             name = entry.get("run_name") or entry["name"]
             line = table.setdefault(name, Line(name, source.path))
             add(line, entry)
-        out += table.values()
+        out += sorted(table.values(), key=lambda line: natural(line.name))
     return out
+
+
+def natural(name):
+    """Sorts T512 before T2048; runs interleave their benchmarks in an order that says nothing."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", name)]
 
 
 def add(line, entry):

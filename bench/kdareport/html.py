@@ -5,6 +5,7 @@ import os
 
 from .words import escaped
 
+MOST_ROWS = 60  # longer tables are folded
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -39,11 +40,14 @@ def code(text):
 
 
 def table(caption, columns, rows):
-    """Sortable by every column; the first column heads the row."""
+    """Sortable by every column."""
     head = "".join(f'<th scope="col"><button type="button">{escaped(column)}</button></th>' for column in columns)
     body = "".join(f'<tr>{"".join(cell(value).html() for value in row)}</tr>\n' for row in rows)
-    return (f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(caption)}"><table>'
+    text = (f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(caption)}"><table>'
             f"<caption>{escaped(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n")
+    if len(rows) <= MOST_ROWS:
+        return text
+    return f"<details><summary>{escaped(caption)}: {len(rows)} rows</summary>{text}</details>\n"
 
 
 def section(name, title, body):

@@ -152,7 +152,7 @@ def check_mutate(path, data):
     for name, counts in want(path, "counts", data.get("counts", {}), dict, "an object").items():
         want(path, f"counts.{name}", counts, dict, "an object")
     for i, mutant in enumerate(objects(path, "mutants", data.get("mutants"))):
-        strings(path, f"mutants[{i}]", mutant, ("name",))
+        strings(path, f"mutants[{i}]", mutant, ("name", "state"))
 
 
 def check_counters(path, data):

@@ -33,7 +33,7 @@ def times(lines):
     return note("Time: the median of the repetitions. Spread: (largest \u2212 smallest) / median. Floor: the least time that the "
                 "bytes and flops of the case allow on this machine. Fraction: floor / time.", "soft") + table("Times",
                  ["benchmark", "time", "repetitions", "spread", "tokens/s", "bytes at least", "flops at least", "floor",
-                  "fraction", ""], rows)
+                  "fraction", "remark"], rows)
 
 
 def benchmarks(lines, figures):
@@ -65,7 +65,7 @@ def ratios(lines, base):
                      num("\u2013" if entry.ratio is None else f"{entry.ratio:.3f}", entry.ratio), Cell(why, kind="warn")])
     return note("Ratios of medians, new over base. Whether a ratio is more than noise is for kdacheck bench --compare "
                 "to say; give its JSON to this page for its verdicts.") + table(
-        "Against the base", ["benchmark", "base", "new", "new / base", ""], rows)
+        "Against the base", ["benchmark", "base", "new", "new / base", "remark"], rows)
 
 
 VERDICT_KINDS = {"slower": "bad", "grew": "bad", "faster": "good", "fewer": "good", "no verdict": "warn"}
@@ -85,7 +85,7 @@ def comparison(source):
                  num(digits(number(line.get("new")), 12), number(line.get("new"))),
                  Cell(line["verdict"], kind=VERDICT_KINDS.get(line["verdict"], "")), line.get("reason", "")]
                 for line in data["lines"]]
-        return text + table("Counters that differ", ["kernel", "case", "counter", "base", "new", "verdict", ""], rows)
+        return text + table("Counters that differ", ["kernel", "case", "counter", "base", "new", "verdict", "why"], rows)
     rows = []
     for line in data["lines"]:
         values = {key: number(line.get(key)) for key in ("base_median_s", "new_median_s", "ratio", "p", "band")}
@@ -94,7 +94,7 @@ def comparison(source):
                      num("\u2013" if values["band"] is None else f"\u00b1{100 * values['band']:.1f} %", values["band"]),
                      Cell(line["verdict"], kind=VERDICT_KINDS.get(line["verdict"], "")), line.get("reason", "")])
     return text + note("p: of the Mann\u2013Whitney test. Band: how far two runs of one program differ.", "soft") + table("Verdict on every line",
-                        ["benchmark", "base", "new", "new / base", "p", "A/A band", "verdict", ""], rows)
+                        ["benchmark", "base", "new", "new / base", "p", "A/A band", "verdict", "why"], rows)
 
 
 def counters(sources, base):
@@ -104,7 +104,7 @@ def counters(sources, base):
             rows = [[name, kernel, case, what, num(digits(old, 12), old), num(digits(new, 12), new),
                      Cell("grew" if (new or 0) > (old or 0) else "fewer", kind="bad" if (new or 0) > (old or 0) else "good")]
                     for name, case, kernel, what, old, new in bench.counter_changes(source.data, other.data)]
-            text += table(f"Counters that differ from {other.path}", ["implementation", "kernel", "case", "counter", "base", "new", ""],
+            text += table(f"Counters that differ from {other.path}", ["implementation", "kernel", "case", "counter", "base", "new", "change"],
                           rows) if rows else note(f"No counter differs from {other.path}.", "good")
         text += by_case(source.data) + by_kernel(source.data)
     return text

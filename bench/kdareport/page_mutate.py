@@ -18,11 +18,7 @@ def policies(source):
 
 def alive(source):
     """Faults that change a result somewhere: only these count."""
-    return [mutant for mutant in source.data["mutants"] if mutant.get("alive") is not False]
-
-
-def seen_by(mutant, policy):
-    return isinstance(mutant.get("killed"), dict) and policy in mutant["killed"]
+    return [mutant for mutant in source.data["mutants"] if mutant["state"] != "equivalent"]
 
 
 def complaints(source):
@@ -32,9 +28,8 @@ def complaints(source):
 
 def score(source):
     """(seen, of how many) under the policy that counts."""
-    names = policies(source) or ["default"]
     mutants = alive(source)
-    return sum(seen_by(m, names[0]) for m in mutants), len(mutants)
+    return sum(m["state"] == "killed" for m in mutants), len(mutants)
 
 
 def headline(sources):
@@ -56,17 +51,19 @@ def by_class(source):
     return table("Faults seen by size of their effect and by policy", ["effect", "faults", *names], rows) if rows else ""
 
 
+STATES = {"killed": ("seen", "good"), "survived": ("survives", "bad"), "equivalent": ("no effect", "soft")}
+
+
 def mutant_row(mutant, names):
-    if mutant.get("alive") is False:
-        state = Cell("no effect", kind="soft")
-    elif seen_by(mutant, names[0]):
-        state = Cell("seen", kind="good")
-    else:
-        state = Cell("survives", kind="warn" if mutant.get("explanation") else "bad")
+    text, kind = STATES.get(mutant["state"], (mutant["state"], "warn"))
+    if mutant["state"] == "survived" and mutant.get("explanation"):
+        kind = "warn"
     effect = number(mutant.get("effect"))
-    killed = mutant["killed"] if isinstance(mutant.get("killed"), dict) else {}
-    return [mutant["name"], state, str(mutant.get("class", "")), num(digits(effect), effect), str(mutant.get("group", "")),
-            str(mutant.get("what", "")), *(str(killed.get(p, "\u2013")) for p in names), str(mutant.get("explanation", ""))]
+    killed = mutant.get("killed_by_policy")
+    killed = killed if isinstance(killed, dict) else {}
+    return [mutant["name"], Cell(text, kind=kind), str(mutant.get("class", "")), num(digits(effect), effect),
+            str(mutant.get("kernel", "")), str(mutant.get("description", "")), *(str(killed.get(p) or "\u2013") for p in names),
+            str(mutant.get("explanation", ""))]
 
 
 def section(sources):
@@ -78,7 +75,8 @@ def section(sources):
         text += "".join(note(line, "bad") for line in complaints(source))
         text += by_class(source)
         names = policies(source) or ["default"]
-        order = sorted(source.data["mutants"], key=lambda m: (m.get("alive") is False, seen_by(m, names[0])))
+        order = sorted(source.data["mutants"], key=lambda m: ("survived", "killed", "equivalent").index(m["state"])
+                       if m["state"] in STATES else -1)
         text += table("Faults put into the code, survivors first",
                       ["fault", "state", "class", "effect / bound", "in", "what it does", *names, "why it may survive"],
                       [mutant_row(m, names) for m in order])

@@ -30,6 +30,6 @@
     });
   });
   window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details").forEach(function (details) { details.open = true; });
+    document.querySelectorAll("details.failure").forEach(function (details) { details.open = true; });
   });
 })();

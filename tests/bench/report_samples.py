@@ -108,15 +108,15 @@ def counters(barriers=4):
 
 
 def mutation():
-    def mutant(name, killed, **more):
-        return {"name": name, "what": f"does {name}", "group": "values", "class": "gross", "effect": 12.5, "alive": True,
-                "killed": killed, "explanation": ""} | more
+    def mutant(name, state, **more):
+        by = {"default": "chunk_a: failed over_bound" if state == "killed" else None, "fla": None}
+        return {"name": name, "description": f"does {name}", "kernel": "values", "class": "gross", "effect": 12.5, "state": state,
+                "killed_by": by["default"] or "", "killed_by_policy": by, "explanation": ""} | more
     return {"format": "kdacheck-mutation", "version": 1, "environment": {"kdacheck": "0.1.0"}, "cases": 3, "seconds": 1.0,
-            "counts": {"gross": {"mutants": 3, "default": 2, "fla": 1}, "subtle": {"mutants": 0, "default": 0, "fla": 0}},
+            "counts": {"gross": {"mutants": 3, "default": 2, "fla": 0}, "subtle": {"mutants": 0, "default": 0, "fla": 0}},
             "complaints": ["late_decay survives"], "not_used": [],
-            "mutants": [mutant("no_sigmoid", {"default": "chunk_a: over_bound", "fla": "chunk_b: over_bound"}),
-                        mutant("swapped_heads", {"default": "chunk_c: over_bound"}, effect="inf"),
-                        mutant("late_decay", {}, explanation=HOSTILE), mutant("dead", {}, alive=False)]}
+            "mutants": [mutant("no_sigmoid", "killed"), mutant("swapped_heads", "killed", effect="inf"),
+                        mutant("late_decay", "survived", explanation=HOSTILE), mutant("dead", "equivalent")]}
 
 
 def comparison():

@@ -165,7 +165,7 @@ class PageTest(Case):
         path = self.files(check=samples.report(results))["check"]
         text, summary = self.made(path)
         self.assertLess(len(summary.encode()), 65536)
-        self.assertEqual(Page(text).tags.count("details"), 210)
+        self.assertEqual(text.count('<details class="failure"'), 210)
 
     def test_shards_and_duplicates(self):
         paths = self.files(a=samples.report([samples.result("one")]), b=samples.report([samples.result("two")]))
