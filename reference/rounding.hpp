@@ -40,9 +40,10 @@ struct Formats {
   Rounding triangle;      ///< u_tri: T = (I + diag(beta) A)^-1 diag(beta), what it multiplies
   Rounding solve;         ///< u_slv: arithmetic of the triangular solve
   Rounding accumulation;  ///< u_acc: sums, and all arithmetic that is not named here
-  Rounding gate;          ///< activation of g, exp, prefix sums of log decays
-  Rounding state;         ///< u_state: the state between chunks, or between tokens
-  Rounding output;        ///< u_out: storage of o
+  Rounding gate;    ///< activation of g, exp, prefix sums of log decays; coarser than the sums
+                    ///< (a fast exponential): its errors may all have one sign
+  Rounding state;   ///< u_state: the state between chunks, or between tokens
+  Rounding output;  ///< u_out: storage of o
   StateStorage state_storage = StateStorage::kPerChunk;
   /// Tokens that the implementation solves for at once, at most kMaxBoundBlock; 0 = chunk_size of
   /// the case. An implementation with smaller chunks is judged with a little more room.

@@ -29,31 +29,37 @@ Vec magnitude(Vec x) { return x < 0 ? -x : x; }
 struct Work {
   Exact exact;
   Transition transition;
-  MatrixRef T2;             ///< [n,n]
-  MatrixRef A_errors;       ///< [n,n] variance of the products of A with U, by U^2
-  MatrixRef Q2;             ///< [n,n]
-  MatrixRef mu2_T2;         ///< [n,n]
-  MatrixRef phi;            ///< [n,K] error of the log decay from the start of the block to i
-  MatrixRef reads2;         ///< [2n,K]
-  MatrixRef read_errors;    ///< [2n,K] variance of the products of reads with the state, by S^2
-  MatrixRef Wt2;            ///< [K,n]
-  MatrixRef W_gate_errors;  ///< [K,n]
-  MatrixRef U2, R2;         ///< [n,V]
-  MatrixRef state_part;     ///< [2n,V] what pi and omega get from the state before the block
-  MatrixRef right;          ///< [n,V] right side of a product
-  MatrixRef zeta;           ///< [n,V] variance of U
-  MatrixRef omega;          ///< [n,V] variance of o / scale, less the rounding of o itself
-  MatrixRef small;          ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
-  MatrixRef S2, Gamma2;     ///< [K,V]
-  MatrixRef written;        ///< [K,V] (W^2)^T . U^2
-  MatrixRef gate_written;   ///< [K,V]
-  MatrixRef F;              ///< [K,V] what the block adds to P
-  double* cef;              ///< [K]
-  double* T_sum;            ///< [n] sum_j T_ij^2
-  double* Q_sum;            ///< [n] sum_j Q_ij^2
-  double* k_sum;            ///< [n] km: largest |k_j|^2 of the tokens up to i
-  double* q_sum;            ///< [n] |q_i|^2
-  double* S_sum;            ///< [V] s0: sum_c S_cv^2
+  MatrixRef T2;        ///< [n,n]
+  MatrixRef A_errors;  ///< [n,n] variance of the products of A with U, by U^2
+  MatrixRef Q2;        ///< [n,n]
+  MatrixRef mu2_T2;    ///< [n,n]
+  GateSums gates;
+  MatrixRef A_gate, Q_gate;  ///< [n,n] squared gate errors of A_ij and Q_ij
+  MatrixRef Q_errors;        ///< [n,n] variance of the products of Q with U, by U^2
+  MatrixRef phi;             ///< [n,K] error of the log decay from the start of the block to i
+  MatrixRef squares;         ///< [n,K] of a factor
+  MatrixRef read_errors;     ///< [2n,K] variance of the products of reads with the state, by S^2
+  MatrixRef Wt2;             ///< [K,n]
+  MatrixRef W_gate_errors;   ///< [K,n]
+  MatrixRef U2, R2;          ///< [n,V]
+  MatrixRef state_part;      ///< [2n,V] what pi and omega get from the state before the block
+  MatrixRef right;           ///< [n,V] right side of a product
+  MatrixRef zeta;            ///< [n,V] variance of U
+  MatrixRef small;           ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
+  MatrixRef S2;              ///< [K,V] second moment of what is held for the state
+  MatrixRef doubt;           ///< [K,V] P + Gamma^2
+  MatrixRef shared;          ///< [K,V] variance of what all tokens read of the state alike
+  MatrixRef carried;         ///< [K,V] P + shared
+  MatrixRef written;         ///< [K,V] (W^2)^T . U^2
+  MatrixRef gate_written;    ///< [K,V]
+  MatrixRef F;               ///< [K,V] what the block adds to P
+  double* cef;               ///< [K]
+  double* channels;          ///< [K] scratch
+  double* T_sum;             ///< [n] sum_j T_ij^2
+  double* Q_sum;             ///< [n] sum_j Q_ij^2
+  double* k_sum;             ///< [n] km: largest |k_j|^2 of the tokens up to i
+  double* q_sum;             ///< [n] |q_i|^2
+  double* S_sum;             ///< [V] s0: sum_c S_cv^2
 };
 
 /// Hands out parts of the scratch memory; without any it only counts.
@@ -81,27 +87,32 @@ Work make_work(Arena& arena, long n, long K, long V) {
   Work w{};
   const long N = up_to(n, kScoreRows);
   Scores& scores = w.exact.scores;
-  MatrixRef* by_pair[] = {&scores.A, &scores.A_terms, &scores.Q, &scores.Q_terms, &w.exact.T,
-                          &w.T2,     &w.A_errors,     &w.Q2,     &w.mu2_T2};
+  MatrixRef* by_pair[] = {&scores.A,  &scores.A_terms, &scores.Q,   &scores.Q_terms,
+                          &w.exact.T, &w.T2,           &w.A_errors, &w.Q2,
+                          &w.mu2_T2,  &w.A_gate,       &w.Q_gate,   &w.Q_errors};
   for (MatrixRef* x : by_pair) *x = arena.matrix(n, N);
-  MatrixRef* by_channel[] = {&scores.E, &w.phi, &w.transition.TK, &w.transition.Psi2};
+  MatrixRef* by_channel[] = {&scores.E, &scores.decays, &w.gates.linear,  &w.gates.prefix,
+                             &w.phi,    &w.squares,     &w.transition.TK, &w.transition.Psi2};
   for (MatrixRef* x : by_channel) *x = arena.matrix(n, K);
-  MatrixRef* reads[] = {&w.exact.reads, &w.reads2, &w.read_errors};
+  MatrixRef* reads[] = {&w.exact.reads, &w.read_errors};
   for (MatrixRef* x : reads) *x = arena.matrix(2 * n, K);
-  scores.work = arena.matrix(5L * kScoreRows, K);
+  scores.work = arena.matrix(4L * kScoreRows, K);
   MatrixRef* by_token[] = {&scores.Wt, &scores.squares, &w.Wt2, &w.W_gate_errors};
   for (MatrixRef* x : by_token) *x = arena.matrix(K, N);
-  MatrixRef* by_column[] = {&w.exact.R, &w.exact.U, &w.U2,    &w.R2,
-                            &w.right,   &w.zeta,    &w.omega, &w.small};
+  MatrixRef* by_column[] = {&w.exact.R, &w.exact.U, &w.U2, &w.R2, &w.right, &w.zeta, &w.small};
   for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
   w.exact.from_state = arena.matrix(2 * n, V);
   w.state_part = arena.matrix(2 * n, V);
-  MatrixRef* states[] = {&w.exact.next, &w.S2, &w.Gamma2, &w.written, &w.gate_written, &w.F};
+  MatrixRef* states[] = {&w.exact.next, &w.S2,      &w.doubt,        &w.shared,
+                         &w.carried,    &w.written, &w.gate_written, &w.F};
   for (MatrixRef* x : states) *x = arena.matrix(K, V);
-  w.transition.Phi2 = arena.matrix(K, K);
+  w.transition.M2 = arena.matrix(K, K);
+  w.transition.M2_diagonal = arena.vector(K);
+  w.transition.Phi2_diagonal = arena.vector(K);
   double** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
   for (double** x : tokens) *x = arena.vector(n);
-  w.cef = arena.vector(K);
+  w.cef = arena.vector(up_to(K, 8));
+  w.channels = arena.vector(up_to(K, 8));
   w.S_sum = arena.vector(up_to(V, 8));
   return w;
 }
@@ -130,10 +141,11 @@ class BlockBound {
 
   void advance() {
     compute_exact(b_, f_.scale, w_.exact);
-    if (b_.has_error) compute_transition(b_, w_.exact, w_.transition);
+    compute_transition(b_, w_.exact, w_.transition);
     gate_errors();
     square_pairs();
     square_rows();
+    if (b_.has_error) add_doubts();
     reads_of_state();
     solve_variance();
     output_variance();
@@ -141,7 +153,7 @@ class BlockBound {
   }
 
  private:
-  /// phi and cef.
+  /// phi and cef, and what gates do to the scores.
   void gate_errors() {
     for (int c = 0; c < K_; c += kLanes) {
       Vec sum{};
@@ -149,27 +161,27 @@ class BlockBound {
       Vec cef{};
       for (int i = 0; i < n_; ++i) {
         sum += get(b_.gate_error, i, c);
-        squares += sum * sum;
-        put(b_.prefix_sums ? sum + root(squares) * kKappa : sum, w_.phi, i, c);
-        const Vec decay = exp(get(b_.log_decay, i, c));
+        if (b_.prefix_sums) squares += sum * sum * square(kKappa);
+        put(sum, w_.gates.linear, i, c);
+        put(squares, w_.gates.prefix, i, c);
+        put(sum + root(squares), w_.phi, i, c);
+        const Vec decay = get(w_.exact.scores.decays, i, c);
         cef = cef * decay * decay + 1.0;
       }
       store(cef, w_.cef + c);
     }
+    compute_gate_scores(b_, w_.exact.scores.decays, w_.gates, w_.A_gate, w_.Q_gate, w_.channels);
+  }
+
+  /// Roundings of a sum over K of terms that were themselves rounded `tokens` times on their way:
+  /// three times a token, where the state is kept from token to token.
+  [[nodiscard]] double sums_after(int tokens) const {
+    return sums_ + 3 * tokens * f_.rho_accumulation;
   }
 
   void square_pairs() {
     const Scores& scores = w_.exact.scores;
-    each(n_, static_cast<int>(up_to(n_, kScoreRows)), [&](int i, int j) {
-      const Vec T = get(w_.exact.T, i, j);
-      const Vec A = get(scores.A, i, j);
-      const Vec Q = get(scores.Q, i, j);
-      put(T * T, w_.T2, i, j);
-      put(Q * Q, w_.Q2, i, j);
-      put(get(scores.A_terms, i, j) * (2 * f_.rho_operands + sums_) +
-              A * A * (f_.rho_solve + sums_),
-          w_.A_errors, i, j);
-    });
+    const double gate = 2 * square(f_.gate_unit);
     repeats_ = false;
     for (int i = 0; i < n_; ++i) {
       double T_sum = 0;
@@ -177,18 +189,29 @@ class BlockBound {
       double repeated = 0;
       double repeated2 = 0;
       for (int j = 0; j <= i; ++j) {
-        T_sum += row(w_.T2, i)[j];
-        Q_sum += row(w_.Q2, i)[j];
+        const double T2 = square(row(w_.exact.T, i)[j]);
+        const double A2 = square(row(scores.A, i)[j]);
+        const double Q2 = square(row(scores.Q, i)[j]);
+        const double terms = 2 * f_.rho_operands + sums_after(i - j);
+        row(w_.A_errors, i)[j] = row(scores.A_terms, i)[j] * terms + A2 * (f_.rho_solve + sums_) +
+                                 row(w_.A_gate, i)[j] * gate;
+        row(w_.Q_errors, i)[j] = row(scores.Q_terms, i)[j] * terms + row(w_.Q_gate, i)[j] * gate;
+        row(w_.T2, i)[j] = T2;
+        row(w_.Q2, i)[j] = Q2;
+        T_sum += T2;
+        Q_sum += Q2;
         if (b_.repeated[j] != b_.repeated[i]) continue;
         repeated += __builtin_fabs(row(w_.exact.T, i)[j]);
-        repeated2 += row(w_.T2, i)[j];
+        repeated2 += T2;
       }
       w_.T_sum[i] = T_sum;
       w_.Q_sum[i] = Q_sum;
       const double mu = repeated2 > 0 ? larger(1, repeated * repeated / repeated2) : 1;
       if (mu > 1) repeats_ = true;
-      for (int j = 0; j < up_to(n_, kScoreRows); ++j) {
-        row(w_.mu2_T2, i)[j] = mu * mu * row(w_.T2, i)[j];
+      for (int j = 0; j <= i; ++j) row(w_.mu2_T2, i)[j] = mu * mu * row(w_.T2, i)[j];
+      const MatrixRef by_pair[] = {w_.A_errors, w_.Q_errors, w_.T2, w_.Q2, w_.mu2_T2};
+      for (const MatrixRef& x : by_pair) {
+        for (int j = i + 1; j < up_to(n_, kScoreRows); ++j) row(x, i)[j] = 0;
       }
     }
   }
@@ -221,27 +244,49 @@ class BlockBound {
       for (int c = 0; c < K_; ++c) {
         const Vec S = get(b_.S, c, v);
         const Vec Gamma = get(b_.Gamma, c, v);
-        sum += S * S;
-        put(S * S, w_.S2, c, v);
-        put(2.0 * Gamma * Gamma, w_.Gamma2, c, v);
+        const Vec doubt = get(b_.P, c, v) + Gamma * Gamma;
+        const Vec shared = (S * S + doubt) * f_.rho_operands + 2.0 * Gamma * Gamma;
+        put(doubt, w_.doubt, c, v);
+        sum += S * S + doubt;
+        put(S * S + doubt, w_.S2, c, v);
+        put(shared, w_.shared, c, v);
+        put(shared + get(b_.P, c, v), w_.carried, c, v);
       }
       store(sum, w_.S_sum + v);
     }
   }
 
-  /// (x E)^2 . [(roundings) S^2 + 2 Gamma^2] + 2 u^2 (x E phi)^2 . S^2, for x = k and q.
+  /// U^2 and R^2 become second moments too: what is rounded is what is held, error and all. It
+  /// matters where an exact value has vanished and its error has not yet.
+  void add_doubts() {
+    const Extents extents{n_, K_, V_};
+    add_doubt(w_.exact.reads, extents, w_.R2);
+    add_doubt(w_.transition.TK, extents, w_.U2);
+  }
+
+  void add_doubt(MatrixRef factor, const Extents& extents, MatrixRef moments) {
+    each(n_, K_, [&](int i, int c) {
+      const Vec x = get(factor, i, c);
+      put(x * x, w_.squares, i, c);
+    });
+    product(rows_of(w_.squares), w_.doubt, extents, Shape::kFull, Store::kAdd, moments);
+  }
+
+  /// (roundings) (x E)^2 . S^2 + 2 u^2 (x E phi)^2 . S^2 + (rounding of the sum) ((x E) . S)^2, for
+  /// x = k and q. What all tokens read alike is not in it: it passes through the transition.
   void reads_of_state() {
     each(2 * n_, K_, [&](int i, int c) {
-      const double rounding = (i < n_ ? 4 : 3) * f_.rho_operands + sums_;
+      const int token = i < n_ ? i : i - n_;
+      const double rounding = (i < n_ ? 3 : 2) * f_.rho_operands + sums_after(token + 1);
       const Vec read = get(w_.exact.reads, i, c);
-      const Vec phi = get(w_.phi, i < n_ ? i : i - n_, c) * f_.gate_unit;
-      put(read * read, w_.reads2, i, c);
+      const Vec phi = get(w_.phi, token, c) * f_.gate_unit;
       put(read * read * (rounding + 2.0 * phi * phi), w_.read_errors, i, c);
     });
-    product(rows_of(w_.read_errors), w_.S2, {2 * n_, K_, V_}, Shape::kFull, Store::kSet,
-            w_.state_part);
-    if (!b_.has_error) return;
-    product(rows_of(w_.reads2), w_.Gamma2, {2 * n_, K_, V_}, Shape::kFull, Store::kAdd,
+    each(2 * n_, V_, [&](int i, int v) {
+      const Vec read = get(w_.exact.from_state, i, v);
+      put(read * read * sums_, w_.state_part, i, v);
+    });
+    product(rows_of(w_.read_errors), w_.S2, {2 * n_, K_, V_}, Shape::kFull, Store::kAdd,
             w_.state_part);
   }
 
@@ -282,18 +327,15 @@ class BlockBound {
     });
     const MatrixRef omega = from_row(w_.state_part, n_);
     product(rows_of(w_.Q2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kAdd, omega);
-    product(rows_of(w_.exact.scores.Q_terms), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kSet,
-            w_.omega);
-    if (b_.has_error) {
-      product(rows_of(w_.transition.Psi2), b_.P, {n_, K_, V_}, Shape::kFull, Store::kAdd, omega);
-    }
+    product(rows_of(w_.Q_errors), w_.U2, {n_, n_, V_}, Shape::kLower, Store::kAdd, omega);
+    product(rows_of(w_.transition.Psi2), w_.carried, {n_, K_, V_}, Shape::kFull, Store::kAdd,
+            omega);
     each(n_, V_, [&](int i, int v) {
       const double k_and_q = w_.k_sum[i] + w_.q_sum[i] + 1;
       const Vec small =
           w_.q_sum[i] + load(w_.S_sum + v) + w_.Q_sum[i] + get(w_.small, i, v) * k_and_q;
       const Vec o = get(b_.o, i, v);
-      const Vec variance = get(omega, i, v) + get(w_.omega, i, v) * (2 * f_.rho_operands + sums_) +
-                           small * f_.underflow;
+      const Vec variance = get(omega, i, v) + small * f_.underflow;
       put(root(variance * square(f_.scale) + o * o * f_.rho_output + f_.output_underflow),
           b_.sigma_o, i, v);
     });
@@ -314,15 +356,16 @@ class BlockBound {
   void state_variance() {
     if (is_identity()) return;
     const MatrixRef& W = w_.exact.scores.Wt;
-    const double* phi_n = row(w_.phi, n_ - 1);
     each(K_, static_cast<int>(up_to(n_, kScoreRows)), [&](int c, int j) {
       const Vec weight = get(W, c, j);
       put(weight * weight, w_.Wt2, c, j);
     });
     for (int c = 0; c < K_; ++c) {
       for (int j = 0; j < n_; ++j) {
-        row(w_.W_gate_errors, c)[j] =
-            square(row(W, c)[j] * (phi_n[c] - row(w_.phi, j)[c]) * f_.gate_unit);
+        const double linear = row(w_.gates.linear, n_ - 1)[c] - row(w_.gates.linear, j)[c];
+        const double prefix = row(w_.gates.prefix, n_ - 1)[c] - row(w_.gates.prefix, j)[c];
+        row(w_.W_gate_errors, c)[j] = square(row(W, c)[j] * f_.gate_unit) *
+                                      square(linear + __builtin_sqrt(larger(prefix, 0)));
       }
     }
     const Extents extents{K_, n_, V_};
@@ -334,7 +377,7 @@ class BlockBound {
     });
     each(K_, V_, [&](int c, int v) { put(rounding_of_state(c, v), w_.F, c, v); });
     product(rows_of(w_.Wt2), w_.right, extents, Shape::kFull, Store::kAdd, w_.F);
-    if (b_.has_error) carry_variance();
+    carry_variance();
     next_state();
   }
 
@@ -348,25 +391,31 @@ class BlockBound {
            f_.state_underflow + get(w_.small, n_ - 1, v) * f_.underflow;
   }
 
-  /// F += Phi^2 . P.
+  /// F += Phi^2 . P + M^2 . shared, where both matrices are the same but for their diagonals.
   void carry_variance() {
+    const Transition& t = w_.transition;
     if (n_ > 1) {
-      product(rows_of(w_.transition.Phi2), b_.P, {K_, K_, V_}, Shape::kFull, Store::kAdd, w_.F);
-      return;
+      product(rows_of(t.M2), w_.carried, {K_, K_, V_}, Shape::kFull, Store::kAdd, w_.F);
+    } else {
+      carry_over_token();
     }
-    // Phi = diag(E) - k (beta k E)^T: row c of Phi^2 is k_c^2 (beta k E)^2 but for the diagonal.
+    each(K_, V_, [&](int c, int v) {
+      put(get(w_.F, c, v) + get(b_.P, c, v) * t.Phi2_diagonal[c] +
+              get(w_.shared, c, v) * t.M2_diagonal[c],
+          w_.F, c, v);
+    });
+  }
+
+  /// M = k (beta k E)^T off its diagonal: one sum serves all rows.
+  void carry_over_token() {
     const double* TK = row(w_.transition.TK, 0);
     const double* k = row(b_.k, 0);
-    const double* E = row(w_.exact.scores.E, 0);
     for (int v = 0; v < V_; v += kLanes) {
       Vec read{};
-      for (int c = 0; c < K_; ++c) read += get(b_.P, c, v) * square(TK[c]);
+      for (int c = 0; c < K_; ++c) read += get(w_.carried, c, v) * square(TK[c]);
       for (int c = 0; c < K_; ++c) {
-        const Vec P = get(b_.P, c, v);
-        const Vec others = read - P * square(TK[c]);
-        put(get(w_.F, c, v) + P * square(E[c] - k[c] * TK[c]) +
-                (others > 0 ? others : Vec{}) * square(k[c]),
-            w_.F, c, v);
+        const Vec others = read - get(w_.carried, c, v) * square(TK[c]);
+        put(get(w_.F, c, v) + (others > 0 ? others : Vec{}) * square(k[c]), w_.F, c, v);
       }
     }
   }
@@ -378,12 +427,21 @@ class BlockBound {
       const Vec next = get(w_.exact.next, c, v);
       const Vec carried =
           get(b_.Gamma, c, v) + magnitude(get(b_.S, c, v)) * (f_.gate_unit * phi_n[c]);
-      put(carried * E_n[c] + root(get(w_.gate_written, c, v)) + magnitude(next) * f_.state_stall,
+      put(carried * E_n[c] + root(get(w_.gate_written, c, v)) + stall(next, get(b_.S, c, v)),
           b_.Gamma, c, v);
       put(get(w_.F, c, v), b_.P, c, v);
       put(next, b_.S, c, v);
     });
     b_.has_error = true;
+  }
+
+  /// What a state that is rounded every token loses always to the same side: a change smaller than
+  /// half a unit is lost whole, and a little of larger ones (values near the middle stall).
+  [[nodiscard]] Vec stall(Vec next, Vec before) const {
+    const Vec unit = magnitude(next) * f_.state_stall;
+    const Vec change = magnitude(next - before);
+    const Vec little = unit * 0.05;
+    return change < unit && change > little ? change : little;
   }
 
   BoundBlock& b_;

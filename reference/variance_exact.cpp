@@ -83,15 +83,21 @@ void compute_transition(const BoundBlock& block, const Exact& exact, const Trans
       store(Psi * Psi, row(out.Psi2, i) + c);
     }
   }
-  if (n == 1) return;  // Phi is a diagonal and one product of two vectors then
-  product(rows_of(exact.scores.Wt), out.TK, {K, n, K}, Shape::kFull, Store::kSet, out.Phi2);
   const double* E_n = row(exact.scores.E, n - 1);
-  for (int c = 0; c < K; ++c) row(out.Phi2, c)[c] -= E_n[c];  // -Phi, whose square is the same
+  // One token: M is the product of two vectors, which is never formed.
+  if (n > 1) {
+    product(rows_of(exact.scores.Wt), out.TK, {K, n, K}, Shape::kFull, Store::kSet, out.M2);
+  }
   for (int c = 0; c < K; ++c) {
+    const double M = n > 1 ? row(out.M2, c)[c] : row(exact.scores.Wt, c)[0] * row(out.TK, 0)[c];
+    out.M2_diagonal[c] = M * M;
+    out.Phi2_diagonal[c] = (E_n[c] - M) * (E_n[c] - M);
+    if (n == 1) continue;
     for (int d = 0; d < K; d += kLanes) {
-      const Vec Phi = load(row(out.Phi2, c) + d);
-      store(Phi * Phi, row(out.Phi2, c) + d);
+      const Vec x = load(row(out.M2, c) + d);
+      store(x * x, row(out.M2, c) + d);
     }
+    row(out.M2, c)[c] = 0;
   }
 }
 

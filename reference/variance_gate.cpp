@@ -22,8 +22,8 @@ double limited(double error) { return error < kLargestError ? error : kLargestEr
 
 }  // namespace
 
-GateError::GateError(const Problem& problem, const Semantics& semantics)
-    : problem_(problem), semantics_(semantics) {
+GateError::GateError(const Problem& problem, const Semantics& semantics, bool one_sided)
+    : problem_(problem), semantics_(semantics), one_sided_(one_sided) {
   if (semantics.gate == GateForm::kLogDecay) return;
   if (problem.A_log) A_log_ = to_f64(*problem.A_log);
   if (problem.dt_bias) dt_bias_ = to_f64(*problem.dt_bias);
@@ -66,9 +66,9 @@ void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t fir
               : of_activation(load(g, at + static_cast<std::int64_t>(c) * g.strides[3]), value, hv,
                               c);
       // A constant decay repeats the rounding of exp(g); that of exp(0) = 1 is none.
-      const bool repeated =
-          previous != nullptr && previous[c] == row[c] && row[c] > kRepeatable && row[c] != 0;
-      error[index(i) * K + c] = limited(activation + (repeated ? 1 : 0));
+      const bool repeated = previous != nullptr && previous[c] == row[c];
+      const bool rounds = row[c] > kRepeatable && row[c] != 0;
+      error[index(i) * K + c] = limited(activation + (rounds && (repeated || one_sided_) ? 1 : 0));
     }
   }
 }

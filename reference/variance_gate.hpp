@@ -8,10 +8,11 @@
 namespace kda::reference {
 
 /// How far a kernel's log decay may be off, in units of the unit roundoff that its gates are
-/// computed with (docs/bound.md, gate error). Keeps references to both arguments.
+/// computed with (docs/bound.md, gate error). Keeps references to problem and semantics.
 class GateError {
  public:
-  GateError(const Problem& problem, const Semantics& semantics);
+  /// `one_sided`: the errors of all exponentials may have one sign, not of repeated ones alone.
+  GateError(const Problem& problem, const Semantics& semantics, bool one_sided);
 
   /// For `count` tokens from `first` on (counted from the start of the sequence) of value head hv:
   /// `error` [count,K], from their activated `log_decay` [count,K] and that of the token before
@@ -26,6 +27,7 @@ class GateError {
 
   const Problem& problem_;
   const Semantics& semantics_;
+  bool one_sided_;
   std::vector<double> A_log_;    ///< [HV], empty = 0
   std::vector<double> dt_bias_;  ///< [HV,K], empty = 0
 };

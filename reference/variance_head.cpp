@@ -28,9 +28,11 @@ BoundFactors make_factors(const Formats& formats, const Semantics& semantics) {
   f.rho_triangle = rho(formats.triangle);
   f.rho_solve = rho(formats.solve);
   f.rho_accumulation = rho_accumulation;
-  f.rho_output = rho(formats.output) + 8 * rho_accumulation;
+  // A sum of K terms one after the other rounds K partial sums, which are half of the squared whole
+  // on average when signs are random.
+  f.sum_roundings = 16 + static_cast<double>(semantics.K) / 2;
+  f.rho_output = rho(formats.output) + f.sum_roundings * rho_accumulation;
   f.gate_unit = formats.gate.unit;
-  f.sum_roundings = 16 + static_cast<double>(semantics.K) / 8;
   f.underflow = square(formats.operands.underflow) / 3;
   f.output_underflow = square(formats.output.underflow) / 3;
   f.sum_underflow = square(formats.accumulation.underflow);
@@ -39,7 +41,7 @@ BoundFactors make_factors(const Formats& formats, const Semantics& semantics) {
     // Values that change slowly stall at the same side of a rounding: u, not its RMS.
     f.rho_state = per_token ? square(formats.state.unit) : rho(formats.state);
     f.state_underflow = square(formats.state.underflow) / 3;
-    f.state_stall = per_token ? 0.05 * formats.state.unit : 0;
+    f.state_stall = per_token ? formats.state.unit : 0;
   }
   return f;
 }
@@ -90,7 +92,7 @@ VarianceHead::VarianceHead(const Problem& problem, const Semantics& semantics,
     : semantics_(semantics),
       kernel_(kernel),
       reader_(problem, semantics),
-      gate_error_(problem, semantics),
+      gate_error_(problem, semantics, formats.gate.unit > formats.accumulation.unit),
       factors_(make_factors(formats, semantics)),
       block_(block_tokens(formats, semantics)),
       repeated_(index(block_)),
@@ -114,7 +116,8 @@ VarianceHead::VarianceHead(const Problem& problem, const Semantics& semantics,
   inputs_.v = v_.matrix();
   inputs_.log_decay = log_decay_.matrix();
   inputs_.gate_error = errors_.matrix();
-  inputs_.prefix_sums = block_ > 1;
+  // However short the sequence.
+  inputs_.prefix_sums = formats.state_storage == StateStorage::kPerChunk && formats.block != 1;
   inputs_.S = S_.matrix();
   inputs_.P = P_.matrix();
   inputs_.Gamma = Gamma_.matrix();

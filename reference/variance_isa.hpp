@@ -39,15 +39,27 @@ struct Scores {
   MatrixRef A_terms;  ///< [n,n] the same sum of squared terms
   MatrixRef Q;        ///< [n,n] Q_ij = sum_c q_ic k_jc exp(G_ic - G_jc), j <= i, else 0
   MatrixRef Q_terms;  ///< [n,n] the same sum of squared terms
+  MatrixRef decays;   ///< [n,K] exp(g)
   MatrixRef E;        ///< [n,K] exp(G): decay from the start of the block
   MatrixRef Wt;       ///< [K,n] column j: k_j decayed to the end of the block
-  MatrixRef work;     ///< [5 kScoreRows, K] and
+  MatrixRef work;     ///< [4 kScoreRows, K] and
   MatrixRef squares;  ///< [K,n] scratch
 };
 
 /// Fills `scores`. No exponent is ever positive: rows of 16 tokens meet the keys before them at the
 /// border between both, each decayed to it by products of decays.
 void compute_scores(const BoundBlock& block, const Scores& scores);
+
+/// Errors of log decays from the start of the block to a token, in units of the gate's roundoff.
+struct GateSums {
+  MatrixRef linear;  ///< [n,K] sum of the errors of single gates, which may all have one sign
+  MatrixRef prefix;  ///< [n,K] variance of the roundings of prefix sums; 0 where there are none
+};
+
+/// sum_c (k_ic k_jc exp(G_ic - G_jc))^2 times the squared error of G_ic - G_jc into A [n,n] for
+/// j < i, and the same of q_i into Q. `row` [K] is scratch.
+void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSums& sums,
+                         MatrixRef A, MatrixRef Q, double* row);
 
 /// The exact tensors of a block, chunked form. Everything is f64 and lies in the caller's scratch.
 struct Exact {
@@ -63,11 +75,14 @@ struct Exact {
 /// Fills `exact` and block.o; leaves the block's state as it is.
 void compute_exact(const BoundBlock& block, double scale, const Exact& exact);
 
-/// What the error of the state before the block passes through.
+/// What errors of the state before the block pass through.
 struct Transition {
   MatrixRef TK;    ///< [n,K] T . (k E)
   MatrixRef Psi2;  ///< [n,K] (q E - Q . TK)^2: what o really reads of the state before the block
-  MatrixRef Phi2;  ///< [K,K] (diag(E_n) - W^T . TK)^2: the state after it from the state before
+  MatrixRef M2;    ///< [K,K] (W^T . TK)^2 with zeros on its diagonal: what the tokens write of what
+                   ///< they read; for n = 1 only the diagonals below
+  double* M2_diagonal;    ///< [K] that diagonal
+  double* Phi2_diagonal;  ///< [K] diagonal of (diag(E_n) - W^T . TK)^2, which is M2 elsewhere
 };
 
 void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out);

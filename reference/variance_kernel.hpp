@@ -23,9 +23,9 @@ struct BoundFactors {
   double rho_solve;
   double rho_accumulation;
   double rho_state;         ///< of one rounding of the state at its storage; 0 = none of its own
-  double rho_output;        ///< of o, with the 8 roundings of the sums around it
+  double rho_output;        ///< of o, with the roundings of the sum that makes it
   double gate_unit;         ///< u of the gate
-  double state_stall;       ///< coherent error of a state stored every token, times |S|
+  double state_stall;       ///< u of a state stored every token, else 0
   double sum_roundings;     ///< n_a: roundings of a sum over K
   double underflow;         ///< eta^2 / 3 of the operands
   double state_underflow;   ///< eta^2 / 3 of the state

@@ -14,7 +14,7 @@ struct Strip {
   int rows;
 };
 
-/// Rows of `work`: keys decayed from the border, queries likewise, the squares of both, decays.
+/// Rows of `work`: keys decayed from the border, queries likewise, the squares of both.
 MatrixRef part(const Scores& scores, int index) {
   return {scores.work.data + index * kScoreRows * scores.work.pitch, scores.work.pitch};
 }
@@ -31,7 +31,7 @@ inline Vec decay(const BoundBlock& block, int token, int c) {
 }
 
 /// The decays of the strip's tokens, E, and keys and queries decayed from the border before it.
-void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip, MatrixRef decays) {
+void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip) {
   for (int c = 0; c < block.K; c += kLanes) {
     const double* before = scores.E.data + (strip.first - 1) * scores.E.pitch + c;
     const Vec E_border = strip.first > 0 ? load(before) : splat(1.0);
@@ -40,7 +40,7 @@ void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip, Matr
       const int token = strip.first + i;
       const Vec d = decay(block, token, c);
       from_border *= d;
-      store(d, decays.data + i * decays.pitch + c);
+      store(d, scores.decays.data + token * scores.decays.pitch + c);
       store(E_border * from_border, scores.E.data + token * scores.E.pitch + c);
       const Vec k = load(block.k.data + token * block.k.pitch + c) * from_border;
       const Vec q = load(block.q.data + token * block.q.pitch + c) * from_border;
@@ -74,9 +74,9 @@ void meet_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
 }
 
 /// One token against the earlier ones of its strip, whose keys decay on to it.
-void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, int i,
-                   const double* decays) {
+void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, int i) {
   const int token = strip.first + i;
+  const double* decays = scores.decays.data + token * scores.decays.pitch;
   const double* k = block.k.data + token * block.k.pitch;
   const double* q = block.q.data + token * block.q.pitch;
   Vec A[kTile] = {};
@@ -114,6 +114,18 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
   scores.Q_terms.data[token * scores.Q_terms.pitch + token] = own_terms;
 }
 
+/// Keys before the strip decay over the whole strip.
+void decay_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
+  for (int c = 0; c < block.K; ++c) {
+    double whole = 1;
+    for (int i = strip.first; i < strip.first + strip.rows; ++i) {
+      whole *= scores.decays.data[i * scores.decays.pitch + c];
+    }
+    double* w = scores.Wt.data + c * scores.Wt.pitch;
+    for (int j = 0; j < strip.first; j += kLanes) store(load(w + j) * whole, w + j);
+  }
+}
+
 }  // namespace
 
 void compute_scores(const BoundBlock& block, const Scores& scores) {
@@ -121,21 +133,39 @@ void compute_scores(const BoundBlock& block, const Scores& scores) {
   const MatrixRef by_pair[] = {scores.A, scores.A_terms, scores.Q, scores.Q_terms};
   for (const MatrixRef& x : by_pair) clear(x, block.tokens, n);
   clear(scores.Wt, block.K, n);
-  const MatrixRef decays = part(scores, 4);
   for (int first = 0; first < block.tokens; first += kScoreRows) {
     const int left = block.tokens - first;
     const Strip strip{first, left < kScoreRows ? left : kScoreRows};
-    decay_rows(block, scores, strip, decays);
+    decay_rows(block, scores, strip);
     if (first > 0) meet_earlier(block, scores, strip);
-    for (int i = 0; i < strip.rows; ++i) {
-      meet_tile_row(block, scores, strip, i, decays.data + i * decays.pitch);
-    }
-    // Earlier keys decay over the whole strip.
-    for (int c = 0; c < block.K; ++c) {
-      double whole = 1;
-      for (int i = 0; i < strip.rows; ++i) whole *= decays.data[i * decays.pitch + c];
-      double* w = scores.Wt.data + c * scores.Wt.pitch;
-      for (int j = 0; j < first; ++j) w[j] *= whole;
+    for (int i = 0; i < strip.rows; ++i) meet_tile_row(block, scores, strip, i);
+    decay_earlier(block, scores, strip);
+  }
+}
+
+void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSums& sums,
+                         MatrixRef A, MatrixRef Q, double* row) {
+  const auto at = [](MatrixRef x, int i, int c) { return load(x.data + i * x.pitch + c); };
+  for (int j = 0; j < block.tokens; ++j) {
+    for (int c = 0; c < block.K; c += kLanes) store(at(block.k, j, c), row + c);
+    A.data[j * A.pitch + j] = 0;
+    Q.data[j * Q.pitch + j] = 0;
+    for (int i = j + 1; i < block.tokens; ++i) {
+      Vec A_sum{};
+      Vec Q_sum{};
+      for (int c = 0; c < block.K; c += kLanes) {
+        const Vec key = load(row + c) * at(decays, i, c);
+        store(key, row + c);
+        const Vec linear = at(sums.linear, i, c) - at(sums.linear, j, c);
+        const Vec prefix = at(sums.prefix, i, c) - at(sums.prefix, j, c);
+        const Vec error = linear * linear + prefix;
+        const Vec a = key * at(block.k, i, c);
+        const Vec b = key * at(block.q, i, c);
+        A_sum += a * a * error;
+        Q_sum += b * b * error;
+      }
+      A.data[i * A.pitch + j] = sum(A_sum);
+      Q.data[i * Q.pitch + j] = sum(Q_sum);
     }
   }
 }

@@ -34,6 +34,7 @@ std::vector<Formats> format_classes() {
   Formats small_blocks = reference::default_formats(Dtype::kBf16, Dtype::kF32);
   small_blocks.block = 5;
   small_blocks.triangle = reference::kRoundBf16Pair;
+  small_blocks.gate = {0x1p-20, 0x1p-126};
   classes.push_back(small_blocks);
   return classes;
 }

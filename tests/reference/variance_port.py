@@ -63,7 +63,10 @@ def activate(case, x, n, hv):
             g = lb * sigmoid(np.exp(A_log) * y)
             gamma = np.abs(g) * (4 + (1 - g / lb) * np.exp(A_log) * terms * (3 + abs(A_log)))
     gamma = gamma.copy()
-    gamma[1:] += (g[1:] == g[:-1]) & (g[1:] > -40) & (g[1:] != 0)
+    repeated = np.zeros(g.shape, bool)
+    repeated[1:] = g[1:] == g[:-1]
+    one_sided = case["formats"]["gate"][0] > case["formats"]["accumulation"][0]
+    gamma += (repeated | one_sided) & (g > -40) & (g != 0)
     return q, k, v, g, beta, gamma
 
 
@@ -85,18 +88,18 @@ class Head:
         rho = {name: (KAPPA * f[name][0]) ** 2 for name in f["names"]}
         op, tri, slv, acc = rho["operands"], rho["triangle"], rho["solve"], rho["accumulation"]
         u = f["gate"][0]
-        na = (16 + K / 8) * acc
+        na = (16 + K / 2) * acc
         eta2 = f["operands"][1] ** 2 / 3
         tiny = f["accumulation"][1] ** 2
         rounded = f["state"][0] > f["accumulation"][0]
         every_token = f["per_token"]
 
-        phi = np.cumsum(gamma, 0)
-        if f["block"] > 1:
-            phi = phi + KAPPA * np.sqrt(np.cumsum(phi**2, 0))
+        D = np.cumsum(gamma, 0)
+        prefix = KAPPA**2 * np.cumsum(D**2, 0) * f["prefix_sums"]
+        phi = D + np.sqrt(prefix)
 
         # The token recurrence, with W: every earlier key, decayed to the present token.
-        A, a2, Q, q2, T = (np.zeros((n, n)) for _ in range(5))
+        A, a2, ag, Q, q2, qg, T = (np.zeros((n, n)) for _ in range(7))
         W, E, U, R, o = np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, V)), np.zeros((n, V)), np.zeros((n, V))
         S, run, cef = S0.copy(), np.ones(K), np.zeros(K)
         for i in range(n):
@@ -105,6 +108,9 @@ class Head:
             E[i] = run
             W[:i] *= decay
             A[i, :i], a2[i, :i] = W[:i] @ k[i], (W[:i] * k[i]) ** 2 @ np.ones(K)
+            between = (D[i] - D[:i]) ** 2 + prefix[i] - prefix[:i]  # error of G_i - G_j, squared
+            ag[i, :i] = ((W[:i] * k[i]) ** 2 * between).sum(1)
+            qg[i, :i] = ((W[:i] * q[i]) ** 2 * between).sum(1)
             W[i] = k[i]
             Q[i, : i + 1], q2[i, : i + 1] = W[: i + 1] @ q[i], (W[: i + 1] * q[i]) ** 2 @ np.ones(K)
             S = decay[:, None] * S
@@ -118,9 +124,12 @@ class Head:
                 T[i, j] = -beta[i] * (A[i, j:i] @ T[j:i, j])
             cef = cef * np.exp(2 * g[i]) + 1
         kE, qE = k * E, q * E
+        TK = T @ kE
+        doubt = P0 + G0**2
+        S2, R2, U2 = S0**2 + doubt, R**2 + kE**2 @ doubt, U**2 + TK**2 @ doubt  # second moments
         km = np.maximum.accumulate((k * k).sum(1))[:, None]
         qn = (q * q).sum(1)[:, None]
-        s0 = (S0**2).sum(0)[None, :]
+        s0 = S2.sum(0)[None, :]
         cU = np.cumsum(U**2, 0)
 
         mu = np.ones(n)
@@ -130,34 +139,42 @@ class Head:
             if (T[i, J] ** 2).sum() > 0:
                 mu[i] = max(1.0, np.abs(T[i, J]).sum() ** 2 / (T[i, J] ** 2).sum())
 
-        pi = (kE**2 @ ((4 * op + na) * S0**2 + 2 * G0**2) + 2 * u**2 * (kE * phi) ** 2 @ S0**2
-              + ((2 * op + na) * a2 + (slv + na) * A**2) @ U**2 + eta2 * (km + s0 + 2 * km * cU))
-        zeta = (T**2 @ (pi + op * v**2 + na * R**2) + mu[:, None] ** 2 * (T**2 @ (2 * tri * R**2))
-                + (2 * op + na) * U**2
-                + eta2 * ((beta != 0)[:, None] + (T**2).sum(1)[:, None] * np.maximum.accumulate(R**2, 0)))
+        steps = np.arange(1, n + 1)[:, None]  # roundings of S on its way through the block, over 3
+        apart = np.maximum(steps - steps.T, 0)
+        pi = ((3 * op + na) * (kE**2 @ S2) + 3 * acc * steps * (kE**2 @ S2)
+              + 2 * u**2 * (kE * phi) ** 2 @ S2 + na * (kE @ S0) ** 2
+              + ((2 * op + na + 3 * acc * apart) * a2 + 2 * u**2 * ag + (slv + na) * A**2) @ U2
+              + eta2 * (km + s0 + 2 * km * cU))
+        zeta = (T**2 @ (pi + op * v**2 + na * R2) + mu[:, None] ** 2 * (T**2 @ (2 * tri * R2))
+                + (2 * op + na) * U2
+                + eta2 * ((beta != 0)[:, None] + (T**2).sum(1)[:, None] * np.maximum.accumulate(R2, 0)))
 
-        TK = T @ kE
+        shared = op * S2 + 2 * G0**2  # errors of the state that all tokens read alike
         Psi = qE - Q @ TK
-        omega = (qE**2 @ ((3 * op + na) * S0**2 + 2 * G0**2) + 2 * u**2 * (qE * phi) ** 2 @ S0**2
-                 + Q**2 @ (zeta + (op + na) * U**2) + (2 * op + na) * (q2 @ U**2)
-                 + eta2 * (qn + s0 + (Q**2).sum(1)[:, None] + (km + qn + 1) * cU) + Psi**2 @ P0)
-        sigma_o = np.sqrt(self.case["scale"] ** 2 * omega + (rho["output"] + 8 * acc) * o**2
+        omega = ((2 * op + na) * (qE**2 @ S2) + 3 * acc * steps * (qE**2 @ S2)
+                 + 2 * u**2 * (qE * phi) ** 2 @ S2 + na * (qE @ S0) ** 2
+                 + Q**2 @ (zeta + (op + na) * U2)
+                 + ((2 * op + na + 3 * acc * apart) * q2 + 2 * u**2 * qg) @ U2
+                 + eta2 * (qn + s0 + (Q**2).sum(1)[:, None] + (km + qn + 1) * cU) + Psi**2 @ (P0 + shared))
+        sigma_o = np.sqrt(self.case["scale"] ** 2 * omega + (rho["output"] + na) * o**2
                           + f["output"][1] ** 2 / 3)
 
         self.S = S
         if not (np.any(beta) or np.any(g) or rounded):
             return sigma_o
         W2, En = W**2, E[-1][:, None]
-        el = 3 * acc * cef[:, None] * (S**2 + (En * S0) ** 2 + W2.T @ U**2) + tiny * (1 + s0)
+        el = 3 * acc * cef[:, None] * (S**2 + En**2 * S2 + W2.T @ U2) + tiny * (1 + s0)
         if rounded:
             el = el + (f["state"][0] ** 2 if every_token else rho["state"]) * S**2 + f["state"][1] ** 2 / 3
-        F = W2.T @ (zeta + (2 * op + na) * U**2 + tiny) + el + eta2 * (U**2).sum(0)
+        F = W2.T @ (zeta + (2 * op + na) * U2 + tiny) + el + eta2 * (U**2).sum(0)
         self.Gamma = (En * (G0 + u * phi[-1][:, None] * np.abs(S0))
-                      + u * np.sqrt(((W * (phi[-1] - phi)) ** 2).T @ U**2))
+                      + u * np.sqrt(((W * (D[-1] - D + np.sqrt(prefix[-1] - prefix))) ** 2).T @ U2))
         if rounded and every_token:
-            self.Gamma = self.Gamma + 0.05 * f["state"][0] * np.abs(S)
-        Phi = np.diag(E[-1]) - W.T @ TK
-        self.P = Phi**2 @ P0 + F
+            unit, change = f["state"][0] * np.abs(S), np.abs(S - S0)
+            self.Gamma = self.Gamma + np.where((change < unit) & (change > 0.05 * unit), change, 0.05 * unit)
+        M = W.T @ TK
+        Phi = np.diag(E[-1]) - M
+        self.P = Phi**2 @ P0 + M**2 @ shared + F
         return sigma_o
 
 
@@ -170,6 +187,7 @@ def deviations(case, x, n, hv):
         S = x["initial_state"][n, hv].T.copy() if case["v_first"] else x["initial_state"][n, hv].copy()
     formats = dict(case["formats"])
     formats["names"] = ["operands", "triangle", "solve", "accumulation", "gate", "state", "output"]
+    formats["prefix_sums"] = not formats["per_token"] and formats["block"] != 1
     if formats["per_token"]:
         formats["block"] = 1
     elif formats["block"] == 0:
