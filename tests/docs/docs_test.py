@@ -25,12 +25,16 @@ NOT_RUN = {
     "./kdacheck check    #*": "the test check_bundled_fixtures runs it",
     "./kdacheck test*": "it would run this test",
     "./kdacheck bench --quick*": "takes a minute; tests of bench run it on a few lines",
-    "./kdacheck bench --filter 'impl/[*]' *": "takes minutes",
+    "./kdacheck bench --filter *": "takes minutes",
     "./kdacheck bench --interleave A B*": "A and B stand for two programs",
     "./kdacheck bench --counters*": "takes a minute; the test of the counters runs it",
+    "./kdacheck mutate*": "takes a minute; tests of mutate run it",
+    "*my_kernel*": "my_kernel stands for the reader's own",
+    "*plugin:./kda_plugin.so*": "a test builds that example and runs it",
 }
 # Run with more arguments, so that they end soon: pattern -> what is added.
 SHORTENED = {
+    "./kdacheck check --laws*": ["--filter", "chunk_c32*"],
     "./kdacheck check --json check.json": ["--filter", "chunk_c32*"],
     "./kdacheck check --impl cuda-recurrent --exec-order pct --exec-seeds 8 *": ["--filter", "recurrent_hand_case*"],
     "./kdacheck check --cases data/cases/ci.txt --shard 1/4 *": ["--filter", "none of them"],
@@ -39,8 +43,10 @@ SHORTENED = {
 STATUS = {
     "./kdacheck check --cases data/cases/ci.txt --shard 1/4 *": (3, "shortened to nothing: nothing was compared"),
     "./kdacheck bench --compare base.json new.json*": (1, "new.json is 30 % slower"),
-    "./kdacheck bench --compare base_counters.json counters.json": (1, "a counter grew"),
+    "./kdacheck bench --compare base_counters.json counters.json*": (1, "a counter grew"),
 }
+# Patterns for documents that are being written. Take out what matches by now.
+EXPECTED_LATER = {"./kdacheck mutate*", "*my_kernel*", "*plugin:./kda_plugin.so*", "./kdacheck check --laws*"}
 
 
 def documents():
@@ -108,14 +114,15 @@ class Documents(unittest.TestCase):
                         count += 1
                         seconds += time.monotonic() - began
         if not ONLY:
-            self.assertEqual({p for table in (NOT_RUN, SHORTENED, STATUS) for p in table} - used, set(), "match no command")
+            self.assertEqual({p for table in (NOT_RUN, SHORTENED, STATUS) for p in table} - used - EXPECTED_LATER, set(),
+                             "match no command")
             self.assertGreater(count, 20)
         print(f"docs: {count} commands run in {seconds:.1f} s, {len(NOT_RUN)} kinds not run", file=sys.stderr)
 
     def run_one(self, folder, line, arguments):
         status, _ = matching(STATUS, line) or (0, "")
         done = subprocess.run(["./kdacheck", *arguments, *(matching(SHORTENED, line) or [])], cwd=folder, capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=120, env={**os.environ, "PATH": "/usr/bin:" + os.environ["PATH"]})
         self.assertEqual(done.returncode, status, done.stdout[-1500:] + done.stderr[-1500:])
 
     def test_commands_that_are_not_run_have_known_options(self):
