@@ -9,7 +9,7 @@ from .inputs import number
 
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 SKIPPED = "skipped: "
-MOST = 1e300  # seconds; keeps ratios of what a file holds within the range of a double
+MOST = 1e150  # seconds, counters: keeps ratios of what a file holds within the range of a double
 
 
 @dataclass
@@ -80,7 +80,7 @@ def add(line, entry):
     else:
         line.seconds.append(time * unit)
         for key, value in entry.items():
-            if (x := number(value)) is not None:
+            if (x := number(value)) is not None and abs(x) < MOST:  # not NaN, nor infinite
                 line.counters.setdefault(key, x)
     if "impossible" in str(entry.get("label", "")):
         line.impossible = True
@@ -157,7 +157,9 @@ def roofline_points(lines):
     for line in lines:
         moved, flops = line.counter("min_bytes"), line.counter("min_flops")
         if line.median and moved and flops and moved > 0 and flops > 0:
-            out.append(Point(line.name, flops / moved, flops / line.median))
+            point = Point(line.name, flops / moved, flops / line.median)
+            if max(abs(math.log10(x or 1e-300)) for x in (point.intensity, point.rate)) < 100:  # can be drawn
+                out.append(point)
     return out
 
 

@@ -6,6 +6,7 @@ from .figure import BAD, FAINT, legend, pyplot, style
 from .inputs import number
 from .words import digits, in_plot, plural
 
+DRAWN = (1e-150, 1e150)  # what has a place on a logarithmic axis, without overflow
 FLOOR = 1e-6  # shares below are drawn here: an error of 0 has no logarithm
 
 
@@ -32,7 +33,7 @@ def worst_elements(results):
             if None in values or not all(map(math.isfinite, values)):
                 continue
             bound, error = values[0], abs(values[2] - values[1])
-            if bound > 0 and error > 0 and math.isfinite(error):
+            if DRAWN[0] < bound < DRAWN[1] and DRAWN[0] < error < DRAWN[1]:
                 table.setdefault(result.implementation, []).append((bound, error, tensor.get("passed") is not False))
     return table
 

@@ -27,6 +27,7 @@ Exit report_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{python, report_script().string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(python, argv.data());

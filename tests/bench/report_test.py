@@ -3,10 +3,12 @@
 
 report_test.py REPORT.PY [FILTER...]
 """
+import copy
 import html.parser
 import json
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -17,8 +19,8 @@ import report_samples as samples
 
 REPORT = os.path.abspath(sys.argv.pop(1))
 sys.path.insert(0, os.path.dirname(REPORT))
-from kdareport import bench, check, words  # noqa: E402
-from kdareport.inputs import InputError, load  # noqa: E402
+from kdareport import bench, check, figure, markdown, page, words  # noqa: E402
+from kdareport.inputs import InputError, Inputs, load  # noqa: E402
 
 
 class Page(html.parser.HTMLParser):
@@ -318,10 +320,58 @@ class LoadTest(Case):
         text, _ = self.made(self.files(check=samples.report(results))["check"])
         self.assertIn("\ufffd", text)
 
+    def test_spoilt_files_never_crash(self):
+        """Values of the wrong kind anywhere: a page or an InputError. Drawings are made, but not written."""
+        self.addCleanup(setattr, figure, "to_svg", figure.to_svg)
+        figure.to_svg = lambda fig, prefix: figure.pyplot().close(fig) or '<svg viewBox="0 0 1 1"></svg>'
+        makers = (lambda: samples.report(samples.bad()["results"][-8:], bias=samples.bad()["bias"]), samples.bench, samples.counters,
+                  samples.comparison, samples.mutation)
+        made = 0
+        for seed in range(100):
+            chance = random.Random(seed)
+            make = makers[seed % len(makers)]
+            paths = self.files(spoilt=spoilt(make(), chance), base=make())
+            try:
+                inputs = Inputs(load([paths["spoilt"]]), load([paths["base"]]))
+                page.render(inputs, "title").encode("utf-8", "replace")
+                markdown.render(inputs, "title")
+                made += 1
+            except InputError as error:
+                self.assertIn("spoilt.json", str(error))
+            except Exception as error:
+                raise AssertionError(f"seed {seed}") from error
+        self.assertGreater(made, 30)
+        self.assertLess(made, 100)
+
     def test_errors_are_raised_together(self):
         with self.assertRaises(InputError) as raised:
             load(["/nowhere/a.json", "/nowhere/b.json"])
         self.assertEqual(len(str(raised.exception).splitlines()), 2)
+
+
+ODD = (None, True, 0, -1, 1e308, 10 ** 400, "", "x", "nan", "inf", "-inf", [], {}, [1], {"a": 1}, [[]], 1.5, "\ud800", "$")
+
+
+def places(node, path=()):
+    """Paths to everything inside."""
+    members = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in members:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def spoilt(data, chance):
+    """Some values removed or replaced by others."""
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        *path, last = chance.choice(list(places(data)))
+        node = data
+        for key in path:
+            node = node[key]
+        if chance.random() < 0.25:
+            del node[last]
+        else:
+            node[last] = copy.deepcopy(chance.choice(ODD))
+    return data
 
 
 if __name__ == "__main__":
