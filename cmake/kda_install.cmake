@@ -11,6 +11,9 @@ install(DIRECTORY bench/kdareport DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/
         PATTERN __pycache__ EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/harness/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck/harness)
+install(FILES harness/plugin/kdacheck_plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}) # plain C, alone
+install(DIRECTORY examples/exec examples/plugin DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/examples
+        PATTERN __pycache__ EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
 # The man page says what the program says of itself; without a Python there is none.

@@ -28,7 +28,7 @@ NO_FIXTURE = {
     5: "broken files are made by the tests",
 }
 # What may be thrown without a code: memory is out, and its handler gives the code.
-CODELESS = re.compile(r"throw\s*;|throw\s+std::bad_alloc\(\)|throw\s+(kda::)?(harness::)?(Error|Failure|Fault)\b")
+CODELESS = re.compile(r"throw\s*;|throw\s+std::bad_alloc\(\)|throw\s+(kda::)?(harness::)?(Error|Failure|Fault|Refusal|Interrupted)\b")
 
 
 def sources(*folders: str) -> list[Path]:

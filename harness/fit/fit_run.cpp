@@ -12,16 +12,21 @@
 #include <array>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <system_error>
 
 #include <fmt/format.h>
 
 namespace kda::harness {
 namespace {
 
-/// HDF5 files start with these bytes; the name of the file does not matter.
+/// HDF5 files start with these bytes; the name of the file does not matter. A pipe is none: what is
+/// read from it here would be lost.
 bool is_hdf5(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;
   constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
   std::array<char, kSignature.size()> head{};
   std::ifstream in(file, std::ios::binary);

@@ -27,5 +27,7 @@ void add_list_command(CLI::App& app, CommandContext& context);
 void add_fit_command(CLI::App& app, CommandContext& context);
 void add_predict_command(CLI::App& app, CommandContext& context);
 void add_report_command(CLI::App& app, CommandContext& context);
+/// Hidden: the child process of `--impl plugin:`.
+void add_plugin_host_command(CLI::App& app, CommandContext& context);
 
 }  // namespace kda::harness

@@ -1,6 +1,7 @@
 #include "cuda/runtime.hpp"
 #include "harness/program/command.hpp"
 #include "harness/program/data_folder.hpp"
+#include "harness/program/decimal.hpp"
 #include "harness/report/report.hpp"
 #include "harness/run/run.hpp"
 
@@ -22,6 +23,7 @@ constexpr const char* kExamples = R"(Examples:
   kdacheck check                                    every implementation on the bundled fixtures
   kdacheck check my_fixtures/ --impl cuda-prefill   one implementation on a folder
   kdacheck check --impl cuda-recurrent --exec-order pct --exec-seeds 8 --cp-async both
+  kdacheck check --impl 'exec:python3 my_kernel.py {in} {out}' --timeout 30   (docs/check-your-kernel.md)
   kdacheck check --filter 'prefill_*' --junit r.xml
   kdacheck check --case "op=chunk_kda T=200 H=2 HV=4 K=64 V=64 l2norm=1 final_state=1 seed=7"
   kdacheck check --cases data/cases/ci.txt --shard 2/4 --jobs 2)";
@@ -129,8 +131,10 @@ void add_check_command(CLI::App& app, CommandContext& context) {
       "PATH", arguments->paths,
       "Fixture files, or folders searched for *.h5 (default: the bundled fixtures)");
   command
-      ->add_option("--impl", run.implementations,
-                   "Implementation to judge; repeatable (default: all that serve the case)")
+      ->add_option(
+          "--impl", run.implementations,
+          "Implementation to judge: a name (see list impls), plugin:PATH.so, or exec:COMMAND "
+          "with {in} and {out}; repeatable (default: all that serve the case)")
       ->allow_extra_args(false);
   command->add_option("--policy", run.policy,
                       "Comparison policy (default: exact for f64 results, else derived)");
@@ -141,7 +145,20 @@ void add_check_command(CLI::App& app, CommandContext& context) {
   command->add_option("--filter", run.filter, "Only cases whose name matches this glob");
   command->add_option("--junit", arguments->junit, "Write a JUnit XML report");
   command->add_option("--json", arguments->json, "Write a JSON report");
-  command->add_option("--jobs", run.jobs, "Cases judged at once")->check(CLI::Range(1, 1024));
+  command->add_option("--jobs", run.jobs, "Cases judged at once")
+      ->check(CLI::Range(1, 1024))
+      ->transform(decimal());
+  command
+      ->add_option("--timeout", run.external.timeout,
+                   "Seconds that a case may take in an exec: or plugin: implementation")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  command->add_option("--repeat", run.repeats, "Calls per case, which must give the same bits")
+      ->check(CLI::Range(1, 1000000))
+      ->transform(decimal());
+  command->add_option(
+      "--known-failures", run.known_failures,
+      "JSON list of failures that are known, each with a reason and an expiry date");
   command->add_option("--shard", arguments->shard,
                       "Only every N-th case, beginning with the I-th: I/N");
   command
@@ -154,7 +171,8 @@ void add_check_command(CLI::App& app, CommandContext& context) {
       ->check(CLI::IsMember({"inorder", "reverse", "random", "pct"}));
   command
       ->add_option("--exec-seeds", run.kernels.seeds, "Schedules of a seeded order (random, pct)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(CLI::Range(1, 1000000))
+      ->transform(decimal());
   command
       ->add_option("--cp-async", arguments->copies,
                    "When the executor completes asynchronous copies: late, eager, both")

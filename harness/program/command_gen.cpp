@@ -4,6 +4,7 @@
 #include "harness/program/command.hpp"
 #include "harness/run/oracle.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace kda::harness {
 namespace {
@@ -63,7 +65,18 @@ std::string case_line(const GenArguments& arguments) {
   return line;
 }
 
+/// Names stand in reports and in a text attribute of the file.
+void require_name(const std::string& name) {
+  using nlohmann::json;
+  const bool control =
+      std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  const std::string valid = json(name).dump(-1, ' ', true, json::error_handler_t::ignore);
+  if (!control && json::parse(valid) == json(name)) return;
+  throw Error(ErrorCode::kUsage, "--name: wanted one line of UTF-8 text, got " + valid);
+}
+
 Exit gen_command(const GenArguments& arguments) {
+  if (!arguments.name.empty()) require_name(arguments.name);
   Case made = make_case(parse_case_line(case_line(arguments)));
   const std::string_view oracle = oracle_for(std::get<KdaCase>(made.inputs), "");
   made.expected = expected_from(made, oracle);

@@ -44,6 +44,7 @@ int run_program(int argc, char** argv) {
   add_fit_command(app, context);
   add_predict_command(app, context);
   add_report_command(app, context);
+  add_plugin_host_command(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -68,6 +69,7 @@ int checked_output(int status) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has seen enough must not cost the reports
+  std::signal(SIGXFSZ, SIG_IGN);  // nor a limit on file sizes: writing fails and is reported
   try {
     return checked_output(run_program(argc, argv));
   } catch (const kda::Error& error) {

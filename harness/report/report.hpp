@@ -19,14 +19,15 @@ namespace kda::harness {
 /// JSON as reports hold it: indented, bytes that are not UTF-8 replaced, a newline at the end.
 [[nodiscard]] std::string to_file_text(const nlohmann::json& json);
 
-/// One testsuite per implementation, one testcase per case; unsupported cases are "skipped",
-/// unreadable ones "error".
+/// One testsuite per implementation, one testcase per case; what was unsupported, skipped or a
+/// known failure is "skipped", unreadable cases are "error".
 [[nodiscard]] std::string to_junit(const RunReport& report);
 
 /// Machine, compiler and version, for reports.
 [[nodiscard]] nlohmann::json environment();
 
-/// Writes beside and renames. Throws kReportUnwritable.
+/// Writes beside and renames, so that no half report has the name; a link stays and what it points
+/// to is replaced. Throws kReportUnwritable and leaves nothing behind.
 void write_text(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace kda::harness

@@ -26,6 +26,8 @@ nlohmann::json to_json(const CaseResult& result) {
   add("case", result.line);
   add("code", result.code);
   add("detail", result.detail);
+  add("output", result.output);
+  add("known_failure", result.known);
   add("oracle", result.oracle);
   add("policy", result.policy);
   if (result.comparison) json["tensors"] = kda::harness::to_json(*result.comparison).at("tensors");
@@ -59,7 +61,11 @@ nlohmann::json to_json(const RunReport& report) {
           {"version", 1},
           {"environment", environment()},
           {"cases", report.cases},
+          {"required", report.required()},
+          {"run", report.compared()},
           {"counts", counts},
+          {"idle", report.idle},
+          {"notes", report.notes},
           {"input_errors", report.input_errors},
           {"interrupted", report.interrupted},
           {"seconds", report.seconds},

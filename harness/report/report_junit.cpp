@@ -37,28 +37,33 @@ std::string escaped(std::string_view text) {
 std::string outcome(const CaseResult& result) {
   const auto element = [&](const char* tag) {
     std::string body = result.detail + "\n";
+    if (!result.output.empty()) body += "it printed:\n" + result.output + "\n";
     if (result.comparison) body += to_text(*result.comparison);
     body += "repeat: " + result.command;
     return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", tag,
                        escaped(result.code), escaped(result.detail), escaped(body));
   };
+  const auto skipped = [](const std::string& why) {
+    return fmt::format("      <skipped message=\"{}\"/>\n", escaped(why));
+  };
+  if (is_failure(result.verdict)) return element("failure");
   switch (result.verdict) {
-    case Verdict::kPassed: return "";
-    case Verdict::kUnsupported:
-      return fmt::format("      <skipped message=\"{}\"/>\n", escaped(result.detail));
     case Verdict::kFixtureError: return element("error");
-    case Verdict::kFailed:
-    case Verdict::kRefused:
-    case Verdict::kMistrusted: return element("failure");
+    case Verdict::kKnownFailure: return skipped("known failure: " + result.known);
+    case Verdict::kUnsupported:
+    case Verdict::kSkipped: return skipped(result.detail);
+    default: return "";
   }
-  return "";
 }
 
 std::string suite(const std::string& implementation,
                   const std::vector<const CaseResult*>& results) {
-  const auto count = [&](auto... verdicts) {
-    return std::ranges::count_if(
-        results, [&](const CaseResult* r) { return ((r->verdict == verdicts) || ...); });
+  const auto count = [&](auto matches) {
+    return std::ranges::count_if(results, [&](const CaseResult* r) { return matches(r->verdict); });
+  };
+  const auto was_skipped = [](Verdict verdict) {
+    return verdict == Verdict::kUnsupported || verdict == Verdict::kSkipped ||
+           verdict == Verdict::kKnownFailure;
   };
   double seconds = 0;
   for (const CaseResult* result : results) seconds += result->seconds;
@@ -66,8 +71,8 @@ std::string suite(const std::string& implementation,
       "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" "
       "time=\"{:.6f}\">\n",
       escaped(implementation.empty() ? "fixtures" : implementation), results.size(),
-      count(Verdict::kFailed, Verdict::kRefused, Verdict::kMistrusted),
-      count(Verdict::kFixtureError), count(Verdict::kUnsupported), seconds);
+      count(is_failure), count([](Verdict v) { return v == Verdict::kFixtureError; }),
+      count(was_skipped), seconds);
   for (const CaseResult* result : results) {
     text += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\">\n",
                         escaped(result->op), escaped(result->case_name), result->seconds);

@@ -29,6 +29,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// What a foreign process printed, without control characters that would act on a terminal.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F; }, ' ');
+  return text;
+}
+
+std::string known_failure(const CaseResult& result) {
+  return fmt::format("KNOWN_FAILURE  {}  {}  {}\n    {}\n\n", one_line(result.case_name),
+                     one_line(result.implementation), result.code, one_line(result.known));
+}
+
 /// One problem with everything needed to look into it.
 std::string problem(const CaseResult& result) {
   std::string text = fmt::format("{}  {}", upper(name(result.verdict)), one_line(result.case_name));
@@ -37,15 +49,34 @@ std::string problem(const CaseResult& result) {
   text += "\n" + indented(one_line(result.detail));
   if (result.comparison && result.verdict == Verdict::kFailed)
     text += indented(to_text(*result.comparison));
+  if (!result.output.empty())
+    text += "    it printed:\n" + indented(indented(printable(result.output)));
   if (!result.oracle.empty()) text += "    expected values: " + result.oracle + "\n";
   return text + "    repeat: " + result.command + "\n\n";
 }
 
 bool is_problem(Verdict verdict) {
-  return verdict != Verdict::kPassed && verdict != Verdict::kUnsupported;
+  return is_failure(verdict) || verdict == Verdict::kSkipped || verdict == Verdict::kFixtureError;
 }
 
 using Counts = std::array<std::int64_t, kVerdictCount>;
+
+constexpr std::size_t kWidestName = 48;
+
+/// A long command, cut in its middle.
+std::string shortened(const std::string& name) {
+  if (name.size() <= kWidestName) return name;
+  return name.substr(0, 22) + "..." + name.substr(name.size() - 23);
+}
+
+int width_of(Verdict verdict) { return verdict == Verdict::kKnownFailure ? 13 : 11; }
+
+/// Named in the summary only when there are any.
+bool is_rare(Verdict verdict) {
+  return verdict == Verdict::kCrashed || verdict == Verdict::kTimedOut ||
+         verdict == Verdict::kMalformed || verdict == Verdict::kKnownFailure ||
+         verdict == Verdict::kSkipped || verdict == Verdict::kFixtureError;
+}
 
 /// Verdicts by implementation, in the order in which implementations first appear.
 std::string table(const RunReport& report) {
@@ -58,18 +89,49 @@ std::string table(const RunReport& report) {
     ++row->second[static_cast<std::size_t>(result.verdict)];
   }
   if (rows.empty()) return "";
-  constexpr std::array kColumns{Verdict::kPassed, Verdict::kFailed, Verdict::kRefused,
-                                Verdict::kMistrusted, Verdict::kUnsupported};
-  std::string text = fmt::format("{:<16}", "implementation");
-  for (const Verdict verdict : kColumns) text += fmt::format(" {:>11}", name(verdict));
+  std::vector<Verdict> columns{Verdict::kPassed, Verdict::kFailed, Verdict::kRefused,
+                               Verdict::kMistrusted};
+  for (const Verdict rare : {Verdict::kCrashed, Verdict::kTimedOut, Verdict::kMalformed,
+                             Verdict::kKnownFailure, Verdict::kSkipped}) {
+    if (report.count(rare) > 0) columns.push_back(rare);
+  }
+  columns.push_back(Verdict::kUnsupported);
+  std::size_t width = 16;
+  for (const auto& row : rows) width = std::max(width, std::min(row.first.size(), kWidestName));
+  std::string text = fmt::format("{:<{}}", "implementation", width);
+  for (const Verdict verdict : columns)
+    text += fmt::format(" {:>{}}", name(verdict), width_of(verdict));
   text += "\n";
   for (const auto& [implementation, counts] : rows) {
-    text += fmt::format("{:<16}", implementation);
-    for (const Verdict verdict : kColumns)
-      text += fmt::format(" {:>11}", counts[static_cast<std::size_t>(verdict)]);
+    text += fmt::format("{:<{}}", shortened(one_line(implementation)), width);
+    for (const Verdict verdict : columns) {
+      text += fmt::format(" {:>{}}", counts[static_cast<std::size_t>(verdict)], width_of(verdict));
+    }
     text += "\n";
   }
   return text;
+}
+
+/// The last line: what was asked for and what became of all of it.
+std::string summary(const RunReport& report) {
+  std::string text = fmt::format("{} cases, {} judged:", report.cases, report.compared());
+  const char* separator = " ";
+  for (const Verdict verdict :
+       {Verdict::kPassed, Verdict::kFailed, Verdict::kRefused, Verdict::kMistrusted,
+        Verdict::kCrashed, Verdict::kTimedOut, Verdict::kMalformed, Verdict::kKnownFailure,
+        Verdict::kSkipped, Verdict::kUnsupported, Verdict::kFixtureError}) {
+    const std::int64_t count = report.count(verdict);
+    if (count == 0 && is_rare(verdict)) continue;
+    std::string words(name(verdict));
+    std::ranges::replace(words, '_', ' ');
+    text += fmt::format(
+        "{}{} {}{}", separator, count, words,
+        verdict == Verdict::kFixtureError || verdict == Verdict::kKnownFailure ? "s" : "");
+    separator = ", ";
+  }
+  if (report.required() != report.compared())
+    text += fmt::format("; {} were asked for", report.required());
+  return text + fmt::format("; {:.1f} s\n", report.seconds);
 }
 
 }  // namespace
@@ -78,18 +140,14 @@ std::string to_text(const RunReport& report) {
   std::string text;
   for (const CaseResult& result : report.results) {
     if (is_problem(result.verdict)) text += problem(result);
+    if (result.verdict == Verdict::kKnownFailure) text += known_failure(result);
   }
+  for (const std::string& note : report.notes) text += one_line(note) + "\n";
   text += table(report);
-  text += fmt::format(
-      "{} cases, {} judged: {} passed, {} failed, {} refused, {} mistrusted, {} unsupported",
-      report.cases, report.compared(), report.count(Verdict::kPassed),
-      report.count(Verdict::kFailed), report.count(Verdict::kRefused),
-      report.count(Verdict::kMistrusted), report.count(Verdict::kUnsupported));
-  if (report.count(Verdict::kFixtureError) > 0) {
-    text += fmt::format(", {} fixture errors", report.count(Verdict::kFixtureError));
-  }
-  text += fmt::format("; {:.1f} s\n", report.seconds);
+  text += summary(report);
   if (report.interrupted) text += "interrupted: the cases after these were not run\n";
+  for (const std::string& implementation : report.idle)
+    text += one_line(implementation) + " was asked for and judged no case\n";
   if (report.compared() == 0) text += "nothing was compared\n";
   return text;
 }

@@ -1,10 +1,11 @@
 #include "harness/run/judge.hpp"
 
+#include "harness/implementation/fault.hpp"
+#include "harness/run/call.hpp"
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -22,6 +23,10 @@ void judge_error(const Expected& expected, std::string_view code, const std::str
                  CaseResult& result) {
   if (code == name(ErrorCode::kExecutorFault) || code == name(ErrorCode::kCudaRuntime)) {
     set(result, Verdict::kFailed, code, message);  // a fault of the kernel, not a refusal
+  } else if (code == name(ErrorCode::kDeviceUnavailable)) {
+    set(result, Verdict::kSkipped, code, message);
+  } else if (code == name(ErrorCode::kImplementationUnsupported)) {
+    set(result, Verdict::kUnsupported, code, message);
   } else if (!expected.error) {
     set(result, Verdict::kRefused, code, "refused a case that its contract accepts: " + message);
   } else if (*expected.error == code) {
@@ -86,27 +91,12 @@ struct Subject {
   const Implementation& implementation;
   const Policy* policy;
   const KernelSettings& settings;
-};
-
-using Clock = std::chrono::steady_clock;
-
-/// What came of a call: an answer, or the error that the implementation raised.
-struct Outcome {
-  std::optional<Answer> answer;
-  std::optional<Error> error;
+  std::int64_t repeats;
 };
 
 /// Runs the implementation and adds its time to `result`.
 Outcome timed(const Subject& subject, const Case& test_case, CaseResult& result) {
-  Outcome outcome;
-  const auto begin = Clock::now();
-  try {
-    outcome.answer = subject.implementation.run(test_case, subject.settings);
-  } catch (const Error& error) {
-    outcome.error = error;
-  }
-  result.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  return outcome;
+  return call(subject.implementation, test_case, subject.settings, subject.repeats, result.seconds);
 }
 
 std::map<std::string, Tensor> tensors_of(Outcome& outcome) {
@@ -117,7 +107,7 @@ void judge_whole(const Case& test_case, const std::optional<Semantics>& semantic
                  const Expected& expected, const Subject& subject, CaseResult& result) {
   Outcome outcome = timed(subject, test_case, result);
   if (outcome.error)
-    return judge_error(expected, name(outcome.error->code()), outcome.error->message(), result);
+    return judge_error(expected, outcome.error->code, outcome.error->message, result);
   if (expected.error || !semantics)
     return accepted_wrongly(expected.error.value_or("of the contract"), result);
   const auto got = tensors_of(outcome);
@@ -133,8 +123,7 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
   std::map<std::string, Tensor> whole;
   if (!subject.implementation.by_head) {
     Outcome outcome = timed(subject, test_case, result);
-    if (outcome.error)
-      return judge_error({}, name(outcome.error->code()), outcome.error->message(), result);
+    if (outcome.error) return judge_error({}, outcome.error->code, outcome.error->message, result);
     whole = tensors_of(outcome);
   }
   CompareReport merged;
@@ -148,7 +137,7 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
     if (subject.implementation.by_head) {
       Outcome outcome = timed(subject, part, result);
       if (outcome.error)
-        return judge_error({}, name(outcome.error->code()), outcome.error->message(), result);
+        return judge_error({}, outcome.error->code, outcome.error->message, result);
       got = tensors_of(outcome);
     } else {
       got = take_head(whole, hv);
@@ -187,7 +176,7 @@ void judge_numbers(const Case& test_case, const Subject& subject, CaseResult& re
   const Expected expected =
       test_case.expected ? *test_case.expected : expected_from(test_case, result.oracle);
   if (outcome.error) {
-    judge_error(expected, name(outcome.error->code()), outcome.error->message(), result);
+    judge_error(expected, outcome.error->code, outcome.error->message, result);
   } else if (test_case.op == Op::kFit) {
     judge_fit(std::get<FitCase>(test_case.inputs), expected, std::get<FitAnswer>(*outcome.answer),
               result);
@@ -210,8 +199,8 @@ CaseResult described(const Case& test_case) {
 }  // namespace
 
 CaseResult judge(const Case& test_case, const Implementation& implementation, const Policy* policy,
-                 const KernelSettings& settings) {
-  const Subject subject{implementation, policy, settings};
+                 const KernelSettings& settings, std::int64_t repeats) {
+  const Subject subject{implementation, policy, settings, repeats};
   CaseResult result = described(test_case);
   result.implementation = implementation.name;
   if (const auto why = unsupported(implementation, test_case)) {
@@ -227,6 +216,9 @@ CaseResult judge(const Case& test_case, const Implementation& implementation, co
   } catch (const Error& error) {
     judge_error(test_case.expected.value_or(Expected{}), name(error.code()), error.message(),
                 result);
+  } catch (const Fault& fault) {
+    set(result, fault.verdict(), fault.code(), fault.what());
+    result.output = fault.output();
   } catch (const std::bad_alloc&) {
     set(result, Verdict::kFailed, name(ErrorCode::kOutOfMemory), "ran out of memory");
   } catch (const std::exception& error) {

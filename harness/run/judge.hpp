@@ -5,6 +5,7 @@
 #include "harness/implementation/implementation.hpp"
 #include "harness/run/verdict.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,8 @@ struct CaseResult {
   Verdict verdict = Verdict::kPassed;
   std::string code;    ///< of the error raised, or the reason of the first failing tensor
   std::string detail;  ///< one line
+  std::string output;  ///< the end of what the implementation's own process printed, if it failed
+  std::string known;   ///< of a known failure: reason and expiry date
   std::string oracle;  ///< what made the expected values
   std::string policy;  ///< what judged; empty where codes or numbers were compared
   std::optional<CompareReport> comparison;
@@ -30,9 +33,11 @@ struct CaseResult {
 
 /// Runs an implementation on a case and judges the answer. Without a policy the result's dtype
 /// chooses (default_policy). Cases without expected values are judged against a reference that is
-/// not the implementation itself. Never throws for what the implementation does wrong.
+/// not the implementation itself. The implementation is called `repeats` times and must give the
+/// same bits. Never throws for what the implementation does wrong; Interrupted passes through.
 [[nodiscard]] CaseResult judge(const Case& test_case, const Implementation& implementation,
-                               const Policy* policy, const KernelSettings& settings = {});
+                               const Policy* policy, const KernelSettings& settings = {},
+                               std::int64_t repeats = 1);
 
 /// Judges a result that exists already (from a file) in the same way.
 [[nodiscard]] CaseResult judge_result(const Case& test_case,

@@ -2,11 +2,14 @@
 
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
+#include "harness/run/interrupt.hpp"
+#include "harness/run/known_failures.hpp"
+#include "harness/run/shell_quote.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -14,32 +17,11 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 namespace kda::harness {
 namespace {
-
-volatile std::sig_atomic_t g_interrupted = 0;
-
-extern "C" void on_interrupt(int) { g_interrupted = 1; }
-
-/// SIGINT asks the run to end after the cases in progress; a second one ends the program.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    g_interrupted = 0;
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
-
- private:
-  struct sigaction before_ {};
-};
 
 /// A file to read, or a case line to make.
 struct WorkItem {
@@ -49,21 +31,12 @@ struct WorkItem {
   [[nodiscard]] std::string label() const { return line ? to_string(*line) : file.string(); }
 };
 
-/// As a shell reads it back.
-std::string quoted(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_./:=,+-@%") == std::string::npos;
-  if (plain) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// Everything that is fixed before the first case is read.
 struct Plan {
   std::vector<WorkItem> items;
   std::vector<const Implementation*> implementations;  ///< empty = all
+  std::deque<Implementation> external;                 ///< those of them not built in
+  std::vector<KnownFailure> known_failures;
   const Policy* policy = nullptr;
 };
 
@@ -77,14 +50,24 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
   }
   Plan plan;
   for (const std::string& implementation : options.implementations) {
-    plan.implementations.push_back(&find_implementation(implementation));
+    if (is_external(implementation)) {
+      plan.external.push_back(make_external(implementation, options.external));
+      plan.implementations.push_back(&plan.external.back());
+    } else {
+      plan.implementations.push_back(&find_implementation(implementation));
+    }
   }
   if (!options.policy.empty()) plan.policy = &find_policy(options.policy);
+  if (!options.known_failures.empty())
+    plan.known_failures = read_known_failures(options.known_failures, utc_date());
 
   std::vector<WorkItem> all;
   for (const auto& path : options.paths) {
     try {
-      for (auto& file : find_fixtures(path)) all.push_back({std::move(file), std::nullopt});
+      FixtureSearch found = search_fixtures(path);
+      for (auto& file : found.files) all.push_back({std::move(file), std::nullopt});
+      for (const std::string& problem : found.problems)
+        report.input_errors.emplace_back(Error(ErrorCode::kPathNotFound, problem).what());
     } catch (const Error& error) {
       report.input_errors.emplace_back(error.what());
     }
@@ -113,10 +96,14 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
 
 std::string repeat_command(const RunOptions& options, const CaseResult& result) {
   std::string command = options.program + " check";
-  command += result.line.empty() ? " " + quoted(result.file) : " --case " + quoted(result.line);
-  if (!result.implementation.empty()) command += " --impl " + quoted(result.implementation);
-  if (!options.policy.empty()) command += " --policy " + quoted(options.policy);
+  command += result.line.empty() ? " " + shell_quoted(result.file)
+                                 : " --case " + shell_quoted(result.line);
+  if (!result.implementation.empty()) command += " --impl " + shell_quoted(result.implementation);
+  if (!options.policy.empty()) command += " --policy " + shell_quoted(options.policy);
   if (!options.kernel_arguments.empty()) command += " " + options.kernel_arguments;
+  if (is_external(result.implementation) && options.external.timeout != ExternalOptions{}.timeout)
+    command += fmt::format(" --timeout {}", options.external.timeout);
+  if (options.repeats != 1) command += " --repeat " + std::to_string(options.repeats);
   return command;
 }
 
@@ -148,21 +135,22 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
     const Case test_case = read_or_make(item);
     if (!options.filter.empty() && fnmatch(options.filter.c_str(), test_case.name.c_str(), 0) != 0)
       return {};
+    const auto judge_by = [&](const Implementation& implementation) {
+      const Policy* policy = plan.policy;
+      // A stranger's f64 may be its way of storing bf16: the dtype does not choose the policy.
+      if (policy == nullptr && is_external(implementation.name)) policy = &find_policy("derived");
+      results.push_back(judge(test_case, implementation, policy, options.kernels, options.repeats));
+    };
     if (!plan.implementations.empty()) {
-      for (const Implementation* implementation : plan.implementations) {
-        results.push_back(judge(test_case, *implementation, plan.policy, options.kernels));
-      }
+      for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
     } else {
       for (const Implementation& implementation : all_implementations()) {
-        if (!unsupported(implementation, test_case)) {
-          results.push_back(judge(test_case, implementation, plan.policy, options.kernels));
-        }
+        if (!unsupported(implementation, test_case)) judge_by(implementation);
       }
-      if (results.empty()) {  // say so rather than lose the case
-        results.push_back(
-            judge(test_case, all_implementations().front(), plan.policy, options.kernels));
-      }
+      if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
     }
+  } catch (const Interrupted&) {
+    // What was judged before stands; the implementation that was stopped did nothing wrong.
   } catch (const Error& error) {
     results.assign(1, unreadable(item, error));
   } catch (const std::bad_alloc&) {
@@ -179,22 +167,53 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
 }  // namespace
 
 std::int64_t RunReport::compared() const {
-  const auto all = static_cast<std::int64_t>(results.size());
-  return all - count(Verdict::kUnsupported) - count(Verdict::kFixtureError);
+  return std::ranges::count_if(results, [](const CaseResult& r) { return was_run(r.verdict); });
+}
+
+std::int64_t RunReport::failures() const {
+  return std::ranges::count_if(results, [](const CaseResult& r) { return is_failure(r.verdict); });
 }
 
 Exit RunReport::exit_status() const {
   if (interrupted) return Exit::kInterrupted;
   if (!input_errors.empty() || count(Verdict::kFixtureError) > 0) return Exit::kBadInput;
-  if (count(Verdict::kFailed) + count(Verdict::kRefused) + count(Verdict::kMistrusted) > 0)
-    return Exit::kFailed;
-  if (compared() == 0) return Exit::kUnavailable;
+  if (failures() > 0 || unexpected_pass) return Exit::kFailed;
+  const bool nothing = count(Verdict::kPassed) == 0;  // known failures prove nothing
+  if (nothing || count(Verdict::kSkipped) > 0 || !idle.empty()) return Exit::kUnavailable;
   return Exit::kSuccess;
 }
 
+namespace {
+
+/// Implementations asked for by name that no case was run with.
+std::vector<std::string> idle_implementations(const Plan& plan, const RunReport& report) {
+  std::vector<std::string> idle;
+  for (const Implementation* implementation : plan.implementations) {
+    const bool ran = std::ranges::any_of(report.results, [&](const CaseResult& result) {
+      return result.implementation == implementation->name && was_run(result.verdict);
+    });
+    if (!ran) idle.push_back(implementation->name);
+  }
+  return idle;
+}
+
+/// Everything that is known once all results are there.
+void conclude(Plan& plan, RunReport& report) {
+  apply_known_failures(plan.known_failures, report.results);
+  for (const CaseResult& result : report.results)
+    ++report.counts[static_cast<std::size_t>(result.verdict)];
+  report.interrupted = interrupted();
+  report.idle = idle_implementations(plan, report);
+  KnownFailureNotes notes = notes_on(plan.known_failures);
+  report.notes = std::move(notes.lines);
+  report.unexpected_pass = notes.unexpected_pass;
+}
+
+}  // namespace
+
 RunReport run(const RunOptions& options, const Progress& progress) {
   RunReport report;
-  const Plan plan = plan_run(options, report);
+  Plan plan = plan_run(options, report);
   const auto begin = std::chrono::steady_clock::now();
   const InterruptGuard guard;
 
@@ -203,7 +222,7 @@ RunReport run(const RunOptions& options, const Progress& progress) {
   std::mutex reporting;
   std::int64_t done = 0;
   const auto worker = [&] {
-    for (std::size_t i = next++; i < plan.items.size() && g_interrupted == 0; i = next++) {
+    for (std::size_t i = next++; i < plan.items.size() && !interrupted(); i = next++) {
       results[i] = work(plan.items[i], plan, options);
       const std::lock_guard lock(reporting);
       progress(++done, static_cast<std::int64_t>(plan.items.size()), plan.items[i].label());
@@ -221,12 +240,9 @@ RunReport run(const RunOptions& options, const Progress& progress) {
 
   for (auto& of_item : results) {
     if (!of_item.empty()) ++report.cases;
-    for (CaseResult& result : of_item) {
-      ++report.counts[static_cast<std::size_t>(result.verdict)];
-      report.results.push_back(std::move(result));
-    }
+    for (CaseResult& result : of_item) report.results.push_back(std::move(result));
   }
-  report.interrupted = g_interrupted != 0;
+  conclude(plan, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "harness/implementation/external.hpp"
 #include "harness/run/judge.hpp"
 
 #include <array>
@@ -21,10 +22,13 @@ struct RunOptions {
   std::string filter;                             ///< glob on the case name; empty = all
   std::int64_t shard_index = 1;                   ///< counts from 1
   std::int64_t shard_count = 1;
-  KernelSettings kernels;            ///< how CUDA kernels run
-  std::string kernel_arguments;      ///< the same as arguments, for repeat commands
-  std::int64_t jobs = 1;             ///< cases judged at once
-  std::string program = "kdacheck";  ///< how repeat commands call this program
+  KernelSettings kernels;                ///< how CUDA kernels run
+  std::string kernel_arguments;          ///< the same as arguments, for repeat commands
+  ExternalOptions external;              ///< how exec: and plugin: implementations run
+  std::int64_t repeats = 1;              ///< calls per case, which must give the same bits
+  std::filesystem::path known_failures;  ///< list of them, or empty
+  std::int64_t jobs = 1;                 ///< cases judged at once
+  std::string program = "kdacheck";      ///< how repeat commands call this program
 };
 
 /// What came of it.
@@ -33,14 +37,20 @@ struct RunReport {
   std::array<std::int64_t, kVerdictCount> counts{};
   std::int64_t cases = 0;                 ///< read and matched by the filter
   std::vector<std::string> input_errors;  ///< one line each: paths and case lines that are no input
+  std::vector<std::string> idle;   ///< implementations asked for by name that ran no case at all
+  std::vector<std::string> notes;  ///< on the list of known failures, one line each
+  bool unexpected_pass = false;    ///< a known failure passed
   bool interrupted = false;
   double seconds = 0;
 
   [[nodiscard]] std::int64_t count(Verdict verdict) const {
     return counts[static_cast<std::size_t>(verdict)];
   }
-  /// Cases whose answer was judged: neither unsupported nor unreadable.
+  /// Pairs of case and implementation that were asked for, and cases that could not be read.
+  [[nodiscard]] std::int64_t required() const { return static_cast<std::int64_t>(results.size()); }
+  /// Those that were run and judged, known failures too.
   [[nodiscard]] std::int64_t compared() const;
+  [[nodiscard]] std::int64_t failures() const;
   [[nodiscard]] Exit exit_status() const;
 };
 
@@ -49,8 +59,8 @@ using Progress =
     std::function<void(std::int64_t done, std::int64_t total, const std::string& name)>;
 
 /// Reads and judges case by case; a bad fixture is one result and the run goes on. SIGINT ends the
-/// run after the cases in progress. Throws kUsage, kImplementationUnknown, kPolicyUnknown before
-/// any work.
+/// run after the cases in progress and kills child processes. Throws kUsage, kPathNotFound,
+/// kImplementationUnknown, kPolicyUnknown, kKnownFailuresInvalid before any work.
 [[nodiscard]] RunReport run(const RunOptions& options, const Progress& progress);
 
 }  // namespace kda::harness

@@ -114,6 +114,8 @@ constexpr auto kErrors = std::to_array<ErrorInfo>({
      "The implementation does not serve this case.", "choose another implementation"},
     {kOutOfMemory, "out_of_memory", "The case needs more memory than there is.",
      "run a smaller case"},
+    {kKnownFailuresInvalid, "known_failures_invalid", "The list of known failures cannot be used.",
+     "see docs/check-your-kernel.md for its format"},
 
     {kWorkspaceTooSmall, "workspace_too_small", "The workspace is smaller than the plan's size.",
      "allocate what the workspace query returns"},

@@ -56,6 +56,7 @@ enum class ErrorCode : std::uint16_t {
   kCaseLineInvalid = 307,
   kImplementationUnsupported = 308,
   kOutOfMemory = 309,
+  kKnownFailuresInvalid = 310,
 
   kWorkspaceTooSmall = 400,
   kNullPointer = 401,

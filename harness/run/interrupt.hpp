@@ -1,0 +1,28 @@
+#pragma once
+
+#include <csignal>
+
+namespace kda::harness {
+
+/// Thrown where the work in progress was given up because of SIGINT; no std::exception, so that
+/// nothing takes it for an error of the case.
+struct Interrupted {};
+
+/// True once SIGINT or SIGTERM came, for as long as the guard of that time stands.
+[[nodiscard]] bool interrupted() noexcept;
+
+/// SIGINT or SIGTERM asks the run to end: child processes are killed, cases in progress inside this
+/// process are finished. A second one ends the program.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  ~InterruptGuard();
+
+ private:
+  struct sigaction before_interrupt_ {};
+  struct sigaction before_terminate_ {};
+};
+
+}  // namespace kda::harness

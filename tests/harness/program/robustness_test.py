@@ -1,0 +1,200 @@
+"""A program that is starved, interrupted, or given odd files and numbers: one clear error each.
+
+Usage: robustness_test.py PROGRAM SOURCE_DIR [unittest arguments]
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+PROGRAM = sys.argv.pop(1)
+SOURCE = Path(sys.argv.pop(1))
+SAMPLES = "\n".join(f"{n},{0.02 * n + 2e-6 * n * n + 10}" for n in [1000, *range(1000, 20000, 1000)]) + "\n"
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+
+
+class RobustnessTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def gen(self, name="case.h5", *arguments):
+        path = self.folder / name
+        done = run("gen", "--op", "chunk_kda", "--T", 70, "--HV", 2, "--K", 16, "--V", 16, "--dtype", "f32", "--h",
+                   *arguments, "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def assert_one_line_error(self, done, status, *words):
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in ("Fix:", *words):
+            self.assertIn(word, done.stderr)
+
+
+class Starved(RobustnessTest):
+    def test_a_limit_on_file_sizes_leaves_no_halves(self):
+        case = self.gen()
+        before = sorted(os.listdir(self.folder))
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+        done = run("check", case, "--json", self.folder / "r.json", preexec_fn=limited)
+        self.assert_one_line_error(done, 2, "report_unwritable", "r.json")
+        self.assertIn("passed", done.stdout)
+        done = run("gen", "--op", "chunk_kda", "-o", self.folder / "new.h5", preexec_fn=limited)
+        self.assert_one_line_error(done, 2, "file_unwritable")
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_a_full_disk_for_private_folders_is_no_verdict_on_the_kernel(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+        done = run("check", "--case", "op=chunk_kda T=5 K=8 V=8", "--impl", "exec:true {in} {out}", preexec_fn=limited)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("SKIPPED", done.stdout)
+        self.assertIn("file_unwritable", done.stdout)
+        done = run("check", "--case", "op=chunk_kda T=5 K=8 V=8", "--impl", "exec:true {in} {out}",
+                   env={**os.environ, "TMPDIR": "/proc"})
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+
+    def test_a_closed_pipe_does_not_cost_the_report(self):
+        report = self.folder / "r.json"
+        reader, writer = os.pipe()
+        process = subprocess.Popen([PROGRAM, "check", self.gen(), "--json", report], stdout=writer, stderr=subprocess.PIPE)
+        os.close(reader)
+        os.close(writer)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2)
+        self.assertEqual(len(errors.splitlines()), 1)
+        self.assertGreater(json.loads(report.read_text())["counts"]["passed"], 0)
+
+    def test_a_termination_is_an_interrupt(self):
+        lines = [a for i in range(200) for a in ("--case", f"op=kda_prefill T=512 H=4 seed={i}")]
+        process = subprocess.Popen([PROGRAM, "check", *lines, "--impl", "reference"], stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.terminate()
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", out)
+
+    def test_a_report_goes_through_a_link(self):
+        case = self.gen()
+        target, link = self.folder / "target.json", self.folder / "link.json"
+        link.symlink_to("target.json")  # to nothing yet, then to a file
+        for _ in range(2):
+            self.assertEqual(run("check", case, "--json", link).returncode, 0)
+            self.assertTrue(link.is_symlink())
+            self.assertGreater(json.loads(target.read_text())["counts"]["passed"], 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["case.h5", "link.json", "target.json"])
+
+
+class OddFiles(RobustnessTest):
+    def test_a_subfolder_that_cannot_be_searched_does_not_stop_the_others(self):
+        self.gen()
+        deep = os.open(self.folder, os.O_RDONLY)  # deeper than any path can say, which stops root too
+        for _ in range(22):
+            os.mkdir("x" * 200, dir_fd=deep)
+            below = os.open("x" * 200, os.O_RDONLY, dir_fd=deep)
+            os.close(deep)
+            deep = below
+        os.close(deep)
+        done = run("check", self.folder)
+        self.assert_one_line_error(done, 2, "path_not_found", "cannot search")
+        self.assertRegex(done.stdout, r"1 cases, [1-9]\d* judged: [1-9]\d* passed, 0 failed")
+
+    def test_links_beside_a_result_are_its_makers_business(self):
+        case, result = self.gen(), self.folder / "result.h5"
+        with h5py.File(case) as source, h5py.File(result, "w") as file:
+            for name, values in source["expected"].items():
+                file[name] = values[...]
+            file["newest"] = h5py.SoftLink("/o")
+            file["elsewhere"] = h5py.ExternalLink("/etc/passwd", "/x")
+        self.assertEqual(run("compare", result, case).returncode, 0)
+        with h5py.File(result, "a") as file:
+            file["kept"] = file["o"][...]
+            del file["o"]
+            file["o"] = h5py.SoftLink("/kept")
+        self.assert_one_line_error(run("compare", result, case), 2, "soft link", "/o")
+
+    def test_expected_values_that_nobody_asked_for_have_the_right_shape_too(self):
+        case = self.gen()
+        for wrong in ("final_state",):
+            with h5py.File(case, "a") as file:
+                file[f"expected/{wrong}"] = np.zeros((3, 2))
+                del file.attrs["content_sha256"]
+            done = run("check", case)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("expected_shape", done.stdout)
+
+    def test_a_sparse_file_is_refused_at_once(self):
+        case = self.folder / "sparse.h5"
+        shutil.copy(self.gen(), case)
+        with h5py.File(case, "a") as file:
+            del file["inputs/q"]
+            file.create_dataset("inputs/q", (1, 70, 1, 500_000_000), "f4")
+            file["inputs/q"].id.get_offset()
+            file["inputs/q"][0, 69, 0, -1] = 1
+            del file.attrs["content_sha256"]
+        self.assertGreater(case.stat().st_size, 100 << 30)
+        begin = time.time()
+        done = run("check", case)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("file_unreadable", done.stdout)
+        self.assertLess(time.time() - begin, 10)
+
+    def test_names_of_fixtures_are_one_line_of_text(self):
+        for name in (b"two\nlines", b"bad\xff", b"bell\x07"):
+            done = subprocess.run([PROGRAM, "gen", "--op", "chunk_kda", "--name", name, "-o", self.folder / "x.h5"],
+                                  capture_output=True)
+            self.assertEqual(done.returncode, 2, name)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertFalse((self.folder / "x.h5").exists())
+
+
+class Numbers(RobustnessTest):
+    def predict(self, *arguments):
+        return run("predict", "--a", "2e-7", "--b", "0.02", *arguments)
+
+    def test_whole_numbers_are_decimal(self):
+        plain = self.predict("--base-chunk", "6144", "--history", "0")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertEqual(self.predict("--base-chunk", "06144", "--history", "00").stdout, plain.stdout)
+        for bad in ("0x1800", "6144.5", "six", "99999999999999999999", ""):
+            self.assert_one_line_error(self.predict("--base-chunk", bad, "--history", "0"), 2, "base-chunk")
+
+    def test_what_cannot_be_negative(self):
+        self.assert_one_line_error(self.predict("--base-chunk", "6144", "--history", "-1"), 2, "history")
+        self.assert_one_line_error(self.predict("--base-chunk", "6144", "--history", "1", "--page", "-64"), 2, "page")
+        self.assert_one_line_error(self.predict("--base-chunk", "6144", "--history", "1", "--page", "0"), 2, "page")
+        samples = self.folder / "samples.csv"
+        samples.write_text(SAMPLES)
+        self.assert_one_line_error(run("fit", samples, "--seed", "-1"), 2, "seed")
+        self.assertEqual(run("fit", samples, "--seed", "08", "--resamples", "0100").returncode, 0)
+
+    def test_samples_from_a_pipe(self):
+        piped = run("fit", "/dev/stdin", "--resamples", "100", input=SAMPLES)
+        self.assertEqual(piped.returncode, 0, piped.stderr)
+        samples = self.folder / "samples.csv"
+        samples.write_text(SAMPLES)
+        with open(samples) as file:
+            self.assertEqual(run("fit", "/dev/stdin", "--resamples", "100", stdin=file).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
