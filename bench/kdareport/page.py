@@ -35,11 +35,13 @@ def headline(inputs, results, lines):
     if results:
         counts = check.counts(results)
         bad = sum(result.bad for result in results)
-        judged = len(results) - counts.get("unsupported", 0) - counts.get("fixture_error", 0)
+        unproved = {v: counts[v] for v in ("known_failure", "skipped") if counts.get(v)}  # neither passed nor failed
+        judged = len(results) - counts.get("unsupported", 0) - counts.get("fixture_error", 0) - sum(unproved.values())
         if bad or not judged:
             out.append((f"Check: {page_check.tally(counts)}" if judged or bad else "Check: nothing was compared", "bad"))
         else:
-            out.append((f"Check: all {judged} results passed", "good"))
+            beside = "".join(f", {number} {verdict.replace('_', ' ')}" for verdict, number in unproved.items())
+            out.append((f"Check: all {judged} results passed{beside}", "bad" if "skipped" in unproved else "good"))
     elif inputs.of("check"):
         out.append(("Check: no result in it", "bad"))
     for source in inputs.of("check"):
