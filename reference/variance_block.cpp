@@ -10,7 +10,8 @@ namespace kda::reference {
 namespace KDA_ISA {
 namespace {
 
-constexpr double kKappa = 0.4248;  ///< RMS error of one rounding over u
+constexpr double kKappa = 0.4248;     ///< RMS error of one rounding over u
+constexpr double kNegligible = 0.01;  ///< share of a variance
 
 long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
 double square(double x) { return x * x; }
@@ -19,8 +20,10 @@ double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
 MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
 
 Vec root(Vec x) {
-  for (int lane = 0; lane < kLanes; ++lane) x[lane] = __builtin_sqrt(x[lane]);
-  return x;
+  double lanes[kLanes];  // an array, which the compiler makes one instruction of
+  store(x, lanes);
+  for (double& lane : lanes) lane = __builtin_sqrt(lane);
+  return load(lanes);
 }
 
 Vec magnitude(Vec x) { return x < 0 ? -x : x; }
@@ -48,6 +51,7 @@ struct Work {
   MatrixRef small;           ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
   MatrixRef S2;              ///< [K,V] second moment of what is held for the state
   MatrixRef doubt;           ///< [K,V] P + Gamma^2
+  MatrixRef S2_keys;         ///< [K,V] S2 with what R^2 gets from doubt
   MatrixRef shared;          ///< [K,V] variance of what all tokens read of the state alike
   MatrixRef carried;         ///< [K,V] P + shared
   MatrixRef written;         ///< [K,V] (W^2)^T . U^2
@@ -103,7 +107,7 @@ Work make_work(Arena& arena, long n, long K, long V) {
   for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
   w.exact.from_state = arena.matrix(2 * n, V);
   w.state_part = arena.matrix(2 * n, V);
-  MatrixRef* states[] = {&w.exact.next, &w.S2,      &w.doubt,        &w.shared,
+  MatrixRef* states[] = {&w.exact.next, &w.S2,      &w.S2_keys,      &w.doubt, &w.shared,
                          &w.carried,    &w.written, &w.gate_written, &w.F};
   for (MatrixRef* x : states) *x = arena.matrix(K, V);
   w.transition.M2 = arena.matrix(K, K);
@@ -170,7 +174,28 @@ class BlockBound {
       }
       store(cef, w_.cef + c);
     }
+    weigh_gates();
+    if (!gates_matter_) return;
     compute_gate_scores(b_, w_.exact.scores.decays, w_.gates, w_.A_gate, w_.Q_gate, w_.channels);
+  }
+
+  /// Beside 16-bit operands, errors of gates inside the block and of the sums are next to nothing.
+  /// Then an upper limit takes their place, at most kNegligible of what it is added to, instead of
+  /// their products.
+  void weigh_gates() {
+    double phi = 0;
+    double cef = 0;
+    for (int c = 0; c < K_; ++c) {
+      phi = larger(phi, row(w_.phi, n_ - 1)[c]);
+      cef = larger(cef, w_.cef[c]);
+    }
+    const double rounding = 2 * f_.rho_operands + sums_;
+    gate_limit_ = 2 * square(f_.gate_unit * phi);
+    gates_matter_ = rounding == 0 || !(gate_limit_ <= kNegligible * rounding);
+    // Z, the variance of what is written, holds U^2 twice with this factor.
+    written_limit_ = 1 / (2 * rounding);
+    sums_matter_ =
+        rounding == 0 || !(3 * f_.rho_accumulation * cef * written_limit_ <= kNegligible);
   }
 
   /// Roundings of a sum over K of terms that were themselves rounded `tokens` times on their way:
@@ -179,9 +204,15 @@ class BlockBound {
     return sums_ + 3 * tokens * f_.rho_accumulation;
   }
 
+  /// Roundings of what key `token` reads of the state.
+  [[nodiscard]] double key_roundings(int token) const {
+    return 3 * f_.rho_operands + sums_after(token + 1);
+  }
+
   void square_pairs() {
     const Scores& scores = w_.exact.scores;
-    const double gate = 2 * square(f_.gate_unit);
+    const double gate = gates_matter_ ? 2 * square(f_.gate_unit) : 0;
+    const double gate_limit = gates_matter_ ? 0 : gate_limit_;
     repeats_ = false;
     for (int i = 0; i < n_; ++i) {
       double T_sum = 0;
@@ -192,10 +223,11 @@ class BlockBound {
         const double T2 = square(row(w_.exact.T, i)[j]);
         const double A2 = square(row(scores.A, i)[j]);
         const double Q2 = square(row(scores.Q, i)[j]);
-        const double terms = 2 * f_.rho_operands + sums_after(i - j);
+        const double terms = 2 * f_.rho_operands + sums_after(i - j) + (j < i ? gate_limit : 0);
         row(w_.A_errors, i)[j] = row(scores.A_terms, i)[j] * terms + A2 * (f_.rho_solve + sums_) +
-                                 row(w_.A_gate, i)[j] * gate;
-        row(w_.Q_errors, i)[j] = row(scores.Q_terms, i)[j] * terms + row(w_.Q_gate, i)[j] * gate;
+                                 (gates_matter_ ? row(w_.A_gate, i)[j] * gate : 0);
+        row(w_.Q_errors, i)[j] =
+            row(scores.Q_terms, i)[j] * terms + (gates_matter_ ? row(w_.Q_gate, i)[j] * gate : 0);
         row(w_.T2, i)[j] = T2;
         row(w_.Q2, i)[j] = Q2;
         T_sum += T2;
@@ -230,6 +262,9 @@ class BlockBound {
       w_.k_sum[i] = km;
       w_.q_sum[i] = q_sum;
     }
+    // R^2 is a second moment as well: its part from the state goes the way of the reads of keys.
+    const double R_roundings = 2 * f_.rho_triangle + sums_;
+    const double R_doubt = key_roundings(0) == 0 ? 0 : R_roundings / key_roundings(0);
     for (int v = 0; v < V_; v += kLanes) {
       Vec sum{};
       for (int i = 0; i < n_; ++i) {
@@ -249,6 +284,7 @@ class BlockBound {
         put(doubt, w_.doubt, c, v);
         sum += S * S + doubt;
         put(S * S + doubt, w_.S2, c, v);
+        put(S * S + doubt * (1 + R_doubt), w_.S2_keys, c, v);
         put(shared, w_.shared, c, v);
         put(shared + get(b_.P, c, v), w_.carried, c, v);
       }
@@ -256,20 +292,14 @@ class BlockBound {
     }
   }
 
-  /// U^2 and R^2 become second moments too: what is rounded is what is held, error and all. It
-  /// matters where an exact value has vanished and its error has not yet.
+  /// U^2 becomes a second moment too: what is rounded is what is held, error and all. It matters
+  /// where an exact value has vanished and its error has not yet.
   void add_doubts() {
-    const Extents extents{n_, K_, V_};
-    add_doubt(w_.exact.reads, extents, w_.R2);
-    add_doubt(w_.transition.TK, extents, w_.U2);
-  }
-
-  void add_doubt(MatrixRef factor, const Extents& extents, MatrixRef moments) {
     each(n_, K_, [&](int i, int c) {
-      const Vec x = get(factor, i, c);
+      const Vec x = get(w_.transition.TK, i, c);
       put(x * x, w_.squares, i, c);
     });
-    product(rows_of(w_.squares), w_.doubt, extents, Shape::kFull, Store::kAdd, moments);
+    product(rows_of(w_.squares), w_.doubt, {n_, K_, V_}, Shape::kFull, Store::kAdd, w_.U2);
   }
 
   /// (roundings) (x E)^2 . S^2 + 2 u^2 (x E phi)^2 . S^2 + (rounding of the sum) ((x E) . S)^2, for
@@ -277,7 +307,8 @@ class BlockBound {
   void reads_of_state() {
     each(2 * n_, K_, [&](int i, int c) {
       const int token = i < n_ ? i : i - n_;
-      const double rounding = (i < n_ ? 3 : 2) * f_.rho_operands + sums_after(token + 1);
+      const double rounding =
+          i < n_ ? key_roundings(token) : 2 * f_.rho_operands + sums_after(token + 1);
       const Vec read = get(w_.exact.reads, i, c);
       const Vec phi = get(w_.phi, token, c) * f_.gate_unit;
       put(read * read * (rounding + 2.0 * phi * phi), w_.read_errors, i, c);
@@ -286,8 +317,10 @@ class BlockBound {
       const Vec read = get(w_.exact.from_state, i, v);
       put(read * read * sums_, w_.state_part, i, v);
     });
-    product(rows_of(w_.read_errors), w_.S2, {2 * n_, K_, V_}, Shape::kFull, Store::kAdd,
-            w_.state_part);
+    const Extents extents{n_, K_, V_};
+    product(rows_of(w_.read_errors), w_.S2_keys, extents, Shape::kFull, Store::kAdd, w_.state_part);
+    product(rows_of(from_row(w_.read_errors, n_)), w_.S2, extents, Shape::kFull, Store::kAdd,
+            from_row(w_.state_part, n_));
   }
 
   /// zeta, with pi on the way.
@@ -360,6 +393,27 @@ class BlockBound {
       const Vec weight = get(W, c, j);
       put(weight * weight, w_.Wt2, c, j);
     });
+    gate_errors_of_writes();
+    const Extents extents{K_, n_, V_};
+    if (sums_matter_) {
+      product(rows_of(w_.Wt2), w_.U2, extents, Shape::kFull, Store::kSet, w_.written);
+    }
+    each(n_, V_, [&](int i, int v) {
+      put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (2 * f_.rho_operands + sums_) + f_.sum_underflow,
+          w_.right, i, v);
+    });
+    product(rows_of(w_.Wt2), w_.right, extents, Shape::kFull, Store::kSet, w_.F);
+    each(K_, V_, [&](int c, int v) {
+      if (!sums_matter_) put(get(w_.F, c, v) * written_limit_, w_.written, c, v);
+      put(get(w_.F, c, v) + rounding_of_state(c, v), w_.F, c, v);
+    });
+    carry_variance();
+    next_state();
+  }
+
+  /// (W (error of the decay from j to the end))^2 . U^2, in units of sigma^2.
+  void gate_errors_of_writes() {
+    const MatrixRef& W = w_.exact.scores.Wt;
     for (int c = 0; c < K_; ++c) {
       for (int j = 0; j < n_; ++j) {
         const double linear = row(w_.gates.linear, n_ - 1)[c] - row(w_.gates.linear, j)[c];
@@ -368,17 +422,8 @@ class BlockBound {
                                       square(linear + __builtin_sqrt(larger(prefix, 0)));
       }
     }
-    const Extents extents{K_, n_, V_};
-    product(rows_of(w_.Wt2), w_.U2, extents, Shape::kFull, Store::kSet, w_.written);
-    product(rows_of(w_.W_gate_errors), w_.U2, extents, Shape::kFull, Store::kSet, w_.gate_written);
-    each(n_, V_, [&](int i, int v) {
-      put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (2 * f_.rho_operands + sums_) + f_.sum_underflow,
-          w_.right, i, v);
-    });
-    each(K_, V_, [&](int c, int v) { put(rounding_of_state(c, v), w_.F, c, v); });
-    product(rows_of(w_.Wt2), w_.right, extents, Shape::kFull, Store::kAdd, w_.F);
-    carry_variance();
-    next_state();
+    product(rows_of(w_.W_gate_errors), w_.U2, {K_, n_, V_}, Shape::kFull, Store::kSet,
+            w_.gate_written);
   }
 
   /// el, and the underflow of F.
@@ -452,6 +497,10 @@ class BlockBound {
   int V_;
   double sums_;           ///< variance of a sum over K, of 1
   bool repeats_ = false;  ///< some mu is above 1
+  bool gates_matter_ = true;
+  bool sums_matter_ = true;
+  double gate_limit_ = 0;     ///< of the variance that gates add to a term of a score
+  double written_limit_ = 0;  ///< (W^2)^T . U^2 is at most this times (W^2)^T . Z
 };
 
 long scratch_size(int tokens, int K, int V) {

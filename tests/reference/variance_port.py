@@ -15,7 +15,10 @@ import sys
 import numpy as np
 
 KAPPA = 0.4248
-TOLERANCE = 1e-6  # of sigma: sums in another order, and terms that the library may round up
+TOLERANCE = 1e-6  # of sigma: sums in another order
+# The library puts an upper limit in the place of terms that cannot matter, each at most 1% of a
+# variance; which are there beside 16-bit operands, and errors of the state in all classes.
+ROOM = 0.01
 
 
 def read_cases(data):
@@ -126,7 +129,7 @@ class Head:
         kE, qE = k * E, q * E
         TK = T @ kE
         doubt = P0 + G0**2
-        S2, R2, U2 = S0**2 + doubt, R**2 + kE**2 @ doubt, U**2 + TK**2 @ doubt  # second moments
+        S2, R2, U2 = S0**2 + doubt, R**2, U**2 + TK**2 @ doubt  # second moments
         km = np.maximum.accumulate((k * k).sum(1))[:, None]
         qn = (q * q).sum(1)[:, None]
         s0 = S2.sum(0)[None, :]
@@ -141,8 +144,10 @@ class Head:
 
         steps = np.arange(1, n + 1)[:, None]  # roundings of S on its way through the block, over 3
         apart = np.maximum(steps - steps.T, 0)
-        pi = ((3 * op + na) * (kE**2 @ S2) + 3 * acc * steps * (kE**2 @ S2)
-              + 2 * u**2 * (kE * phi) ** 2 @ S2 + na * (kE @ S0) ** 2
+        read = 3 * op + na + 3 * acc  # of a first token; R^2 gets its doubt through it
+        S2k = S0**2 + doubt * (1 + ((2 * tri + na) / read if read else 0))
+        pi = ((3 * op + na) * (kE**2 @ S2k) + 3 * acc * steps * (kE**2 @ S2k)
+              + 2 * u**2 * (kE * phi) ** 2 @ S2k + na * (kE @ S0) ** 2
               + ((2 * op + na + 3 * acc * apart) * a2 + 2 * u**2 * ag + (slv + na) * A**2) @ U2
               + eta2 * (km + s0 + 2 * km * cU))
         zeta = (T**2 @ (pi + op * v**2 + na * R2) + mu[:, None] ** 2 * (T**2 @ (2 * tri * R2))
@@ -204,17 +209,18 @@ def deviations(case, x, n, hv):
 
 
 def difference(got, want):
-    """Largest difference in units of sigma; infinite where one is 0 and the other is not."""
+    """How far sigma is below what it must be, or above the room for it; and how far above, as
+    shares of it. Infinite where one is 0 and the other is not."""
     if got.shape != want.shape or not np.all(np.isfinite(got)):
-        return np.inf
+        return np.inf, np.inf
     if np.any((got == 0) != (want == 0)):
-        return np.inf
-    size = np.where(want == 0, 1, want)
-    return float(np.max(np.abs(got - want) / size, initial=0))
+        return np.inf, np.inf
+    share = (got - want) / np.where(want == 0, 1, want)
+    return float(max(np.max(-share, initial=0), np.max(share, initial=0) - ROOM, 0)), float(np.max(share, initial=0))
 
 
 def check(case, x):
-    worst = 0.0
+    worst = np.zeros(2)
     for n, (b, begin, end) in enumerate(case["sequences"]):
         first = case["first_chunks"][n]
         for hv in range(x["v"].shape[2]):
@@ -223,25 +229,27 @@ def check(case, x):
             got_state = x["sigma_final_state"][n, hv]
             if case["v_first"]:
                 got_h, got_state = got_h.swapaxes(1, 2), got_state.T
-            worst = max(worst, difference(x["sigma_o"][b, begin:end, hv], o),
-                        difference(got_state, final_state), difference(got_h, h))
+            for got, want in ((x["sigma_o"][b, begin:end, hv], o), (got_state, final_state), (got_h, h)):
+                worst = np.maximum(worst, difference(got, want))
     return worst
 
 
 def main():
     dump = subprocess.run([sys.argv[1]], check=True, stdout=subprocess.PIPE).stdout
     count = bad = 0
-    worst = 0.0
+    worst, above, exact = 0.0, 0.0, 0
     with np.errstate(over="ignore", under="ignore"):
         for case, arrays in read_cases(dump):
-            error = check(case, arrays)
+            error, excess = check(case, arrays)
             count += 1
-            worst = max(worst, error)
+            worst, above = max(worst, error), max(above, excess)
+            exact += excess <= TOLERANCE
             if not error <= TOLERANCE:
                 bad += 1
                 print(f"{case['name']}: sigma differs by {error:.3g} of itself")
-    print(f"{count} cases, {bad} differ, largest difference {worst:.3g} of sigma")
-    sys.exit(1 if bad or count < 20 else 0)
+    print(f"{count} cases, {bad} differ, largest difference {worst:.3g} of sigma; "
+          f"{exact} equal, the others up to {above:.3g} above")
+    sys.exit(1 if bad or count < 20 or exact < count // 2 else 0)
 
 
 if __name__ == "__main__":
