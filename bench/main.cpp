@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   register_machine_rates(selection);
   register_implementations(selection);
   register_fast(selection);
+  register_variance(selection);
   register_harness(selection);
   register_fit(selection);
   register_gpu(selection);

@@ -11,6 +11,7 @@ struct Selection {
 void register_machine_rates(const Selection& selection);
 void register_implementations(const Selection& selection);
 void register_fast(const Selection& selection);
+void register_variance(const Selection& selection);
 void register_harness(const Selection& selection);
 void register_fit(const Selection& selection);
 void register_gpu(const Selection& selection);

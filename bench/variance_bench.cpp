@@ -1,10 +1,11 @@
-// Cost of the variance bound beside the exact recurrence on T=2048, H=4, K=V=128 (bf16 q, k, v, f32
-// gates), one thread.
+// variance/ISA: cost of the variance bound beside the exact recurrence on T=2048, H=4, K=V=128
+// (bf16 q, k, v, f32 gates), one thread.
 //
 //   recurrence   processor time of reference::recurrent, best of the interleaved runs
 //   ratio        processor time of the bound, exact values of its own included, over that; the
 //                best runs of both, since other work on the machine only ever adds to either
 
+#include "bench/registration.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/types/contract.hpp"
 #include "reference/variance.hpp"
@@ -94,23 +95,16 @@ void variance_bench(benchmark::State& state, reference::InstructionSet set) {
   state.counters["ratio"] = bound / recurrence;
 }
 
-void register_all() {
+}  // namespace
+
+void register_variance(const Selection& selection) {
   for (const reference::InstructionSet set : reference::available_instruction_sets()) {
-    benchmark::RegisterBenchmark(("variance/" + std::string(reference::name(set))).c_str(),
-                                 variance_bench, set)
-        ->MinTime(2)  // seconds: many iterations, for one of them to be undisturbed
-        ->Unit(benchmark::kMillisecond);
+    auto* bound =
+        benchmark::RegisterBenchmark(("variance/" + std::string(reference::name(set))).c_str(),
+                                     variance_bench, set)
+            ->Unit(benchmark::kMillisecond);
+    if (!selection.quick) bound->MinTime(2);  // seconds: many runs, for one to be undisturbed
   }
 }
 
-}  // namespace
 }  // namespace kda::bench
-
-int main(int argc, char** argv) {
-  kda::bench::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
-}

@@ -1,4 +1,4 @@
-#include "reference/variance_isa.hpp"
+#include "reference/variance_work.hpp"
 #include "reference/vector.hpp"
 
 // The variance bound of one block of tokens: the chunked form once more with every matrix squared
@@ -13,7 +13,6 @@ namespace {
 constexpr double kKappa = 0.4248;     ///< RMS error of one rounding over u
 constexpr double kNegligible = 0.01;  ///< share of a variance
 
-long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
 double square(double x) { return x * x; }
 double larger(double x, double y) { return x > y ? x : y; }
 double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
@@ -27,99 +26,6 @@ Vec root(Vec x) {
 }
 
 Vec magnitude(Vec x) { return x < 0 ? -x : x; }
-
-/// Scratch of one block with n tokens. X2 is X squared by element.
-struct Work {
-  Exact exact;
-  Transition transition;
-  MatrixRef T2;        ///< [n,n]
-  MatrixRef A_errors;  ///< [n,n] variance of the products of A with U, by U^2
-  MatrixRef Q2;        ///< [n,n]
-  MatrixRef mu2_T2;    ///< [n,n]
-  GateSums gates;
-  MatrixRef A_gate, Q_gate;  ///< [n,n] squared gate errors of A_ij and Q_ij
-  MatrixRef Q_errors;        ///< [n,n] variance of the products of Q with U, by U^2
-  MatrixRef phi;             ///< [n,K] error of the log decay from the start of the block to i
-  MatrixRef squares;         ///< [n,K] of a factor
-  MatrixRef read_errors;     ///< [2n,K] variance of the products of reads with the state, by S^2
-  MatrixRef Wt2;             ///< [K,n]
-  MatrixRef W_gate_errors;   ///< [K,n]
-  MatrixRef U2, R2;          ///< [n,V]
-  MatrixRef state_part;      ///< [2n,V] what pi and omega get from the state before the block
-  MatrixRef right;           ///< [n,V] right side of a product
-  MatrixRef zeta;            ///< [n,V] variance of U
-  MatrixRef small;           ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
-  MatrixRef S2;              ///< [K,V] second moment of what is held for the state
-  MatrixRef doubt;           ///< [K,V] P + Gamma^2
-  MatrixRef S2_keys;         ///< [K,V] S2 with what R^2 gets from doubt
-  MatrixRef shared;          ///< [K,V] variance of what all tokens read of the state alike
-  MatrixRef carried;         ///< [K,V] P + shared
-  MatrixRef written;         ///< [K,V] (W^2)^T . U^2
-  MatrixRef gate_written;    ///< [K,V]
-  MatrixRef F;               ///< [K,V] what the block adds to P
-  double* cef;               ///< [K]
-  double* channels;          ///< [K] scratch
-  double* T_sum;             ///< [n] sum_j T_ij^2
-  double* Q_sum;             ///< [n] sum_j Q_ij^2
-  double* k_sum;             ///< [n] km: largest |k_j|^2 of the tokens up to i
-  double* q_sum;             ///< [n] |q_i|^2
-  double* S_sum;             ///< [V] s0: sum_c S_cv^2
-};
-
-/// Hands out parts of the scratch memory; without any it only counts.
-class Arena {
- public:
-  explicit Arena(double* data) : data_(data) {}
-  double* vector(long size) {
-    double* at = data_ == nullptr ? nullptr : data_ + used_;
-    used_ += up_to(size, 8);
-    return at;
-  }
-  /// A pitch of whole kilobytes would send all rows to the same sets of the cache.
-  MatrixRef matrix(long rows, long columns) {
-    const long pitch = up_to(columns, 8) + 8;
-    return {vector(rows * pitch), pitch};
-  }
-  [[nodiscard]] long used() const { return used_; }
-
- private:
-  double* data_;
-  long used_ = 0;
-};
-
-Work make_work(Arena& arena, long n, long K, long V) {
-  Work w{};
-  const long N = up_to(n, kScoreRows);
-  Scores& scores = w.exact.scores;
-  MatrixRef* by_pair[] = {&scores.A,  &scores.A_terms, &scores.Q,   &scores.Q_terms,
-                          &w.exact.T, &w.T2,           &w.A_errors, &w.Q2,
-                          &w.mu2_T2,  &w.A_gate,       &w.Q_gate,   &w.Q_errors};
-  for (MatrixRef* x : by_pair) *x = arena.matrix(n, N);
-  MatrixRef* by_channel[] = {&scores.E, &scores.decays, &w.gates.linear,  &w.gates.prefix,
-                             &w.phi,    &w.squares,     &w.transition.TK, &w.transition.Psi2};
-  for (MatrixRef* x : by_channel) *x = arena.matrix(n, K);
-  MatrixRef* reads[] = {&w.exact.reads, &w.read_errors};
-  for (MatrixRef* x : reads) *x = arena.matrix(2 * n, K);
-  scores.work = arena.matrix(4L * kScoreRows, K);
-  MatrixRef* by_token[] = {&scores.Wt, &scores.squares, &w.Wt2, &w.W_gate_errors};
-  for (MatrixRef* x : by_token) *x = arena.matrix(K, N);
-  MatrixRef* by_column[] = {&w.exact.R, &w.exact.U, &w.U2, &w.R2, &w.right, &w.zeta, &w.small};
-  for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
-  w.exact.from_state = arena.matrix(2 * n, V);
-  w.state_part = arena.matrix(2 * n, V);
-  MatrixRef* states[] = {&w.exact.next, &w.S2,      &w.S2_keys,      &w.doubt, &w.shared,
-                         &w.carried,    &w.written, &w.gate_written, &w.F};
-  for (MatrixRef* x : states) *x = arena.matrix(K, V);
-  w.transition.M2 = arena.matrix(K, K);
-  w.transition.M2_diagonal = arena.vector(K);
-  w.transition.Phi2_diagonal = arena.vector(K);
-  double** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
-  for (double** x : tokens) *x = arena.vector(n);
-  w.cef = arena.vector(up_to(K, 8));
-  w.channels = arena.vector(up_to(K, 8));
-  w.S_sum = arena.vector(up_to(V, 8));
-  return w;
-}
 
 /// Applies `f` to the vectors of rows of matrices with these extents.
 template <class F>
