@@ -77,8 +77,8 @@ enum class ErrorSource : std::uint8_t {
 [[nodiscard]] std::string_view name(ErrorSource source) noexcept;
 
 /// `formats` with every other source exact. The squares of the deviations that single sources
-/// cause add up to the square of the whole deviation (to rounding; with kPerToken the gate and the
-/// state may add a little more), which is how a report says what an element's bound is made of.
+/// cause add up to the square of the whole deviation (to 1%; with kPerToken the gate and the state
+/// may add a little more), which is how a report says what an element's bound is made of.
 [[nodiscard]] Formats only(const Formats& formats, ErrorSource source) noexcept;
 
 }  // namespace kda::reference

@@ -10,7 +10,6 @@ namespace kda::reference {
 namespace KDA_ISA {
 namespace {
 
-constexpr double kKappa = 0.4248;     ///< RMS error of one rounding over u
 constexpr double kNegligible = 0.01;  ///< share of a variance
 
 double square(double x) { return x * x; }
@@ -116,35 +115,11 @@ class BlockBound {
   }
 
   void square_pairs() {
-    const Scores& scores = w_.exact.scores;
-    const double gate = gates_matter_ ? 2 * square(f_.gate_unit) : 0;
-    const double gate_limit = gates_matter_ ? 0 : gate_limit_;
     repeats_ = false;
     for (int i = 0; i < n_; ++i) {
-      double T_sum = 0;
-      double Q_sum = 0;
-      double repeated = 0;
-      double repeated2 = 0;
-      for (int j = 0; j <= i; ++j) {
-        const double T2 = square(row(w_.exact.T, i)[j]);
-        const double A2 = square(row(scores.A, i)[j]);
-        const double Q2 = square(row(scores.Q, i)[j]);
-        const double terms = 2 * f_.rho_operands + sums_after(i - j) + (j < i ? gate_limit : 0);
-        row(w_.A_errors, i)[j] = row(scores.A_terms, i)[j] * terms + A2 * (f_.rho_solve + sums_) +
-                                 (gates_matter_ ? row(w_.A_gate, i)[j] * gate : 0);
-        row(w_.Q_errors, i)[j] =
-            row(scores.Q_terms, i)[j] * terms + (gates_matter_ ? row(w_.Q_gate, i)[j] * gate : 0);
-        row(w_.T2, i)[j] = T2;
-        row(w_.Q2, i)[j] = Q2;
-        T_sum += T2;
-        Q_sum += Q2;
-        if (b_.repeated[j] != b_.repeated[i]) continue;
-        repeated += __builtin_fabs(row(w_.exact.T, i)[j]);
-        repeated2 += T2;
-      }
-      w_.T_sum[i] = T_sum;
-      w_.Q_sum[i] = Q_sum;
-      const double mu = repeated2 > 0 ? larger(1, repeated * repeated / repeated2) : 1;
+      pair_errors(i);
+      square_row(i);
+      const double mu = repetition(i);
       if (mu > 1) repeats_ = true;
       for (int j = 0; j <= i; ++j) row(w_.mu2_T2, i)[j] = mu * mu * row(w_.T2, i)[j];
       const MatrixRef by_pair[] = {w_.A_errors, w_.Q_errors, w_.T2, w_.Q2, w_.mu2_T2};
@@ -154,19 +129,65 @@ class BlockBound {
     }
   }
 
+  /// Rounding of the terms of row i of A and Q, of their sums, and their gates.
+  void pair_errors(int i) {
+    const Scores& scores = w_.exact.scores;
+    for (int j = 0; j <= i; ++j) {
+      double terms = 2 * f_.rho_operands + sums_after(i - j);
+      double by_gates_k = 0;
+      double by_gates_q = 0;
+      if (gates_matter_) {
+        by_gates_k = 2 * square(f_.gate_unit) * row(w_.A_gate, i)[j];
+        by_gates_q = 2 * square(f_.gate_unit) * row(w_.Q_gate, i)[j];
+      } else if (j < i) {
+        terms += gate_limit_;
+      }
+      row(w_.A_errors, i)[j] = row(scores.A_terms, i)[j] * terms + by_gates_k +
+                               square(row(scores.A, i)[j]) * (f_.rho_solve + sums_);
+      row(w_.Q_errors, i)[j] = row(scores.Q_terms, i)[j] * terms + by_gates_q;
+    }
+  }
+
+  void square_row(int i) {
+    double sum_of_t = 0;
+    double sum_of_q = 0;
+    for (int j = 0; j <= i; ++j) {
+      const double T2 = square(row(w_.exact.T, i)[j]);
+      const double Q2 = square(row(w_.exact.scores.Q, i)[j]);
+      row(w_.T2, i)[j] = T2;
+      row(w_.Q2, i)[j] = Q2;
+      sum_of_t += T2;
+      sum_of_q += Q2;
+    }
+    w_.T_sum[i] = sum_of_t;
+    w_.Q_sum[i] = sum_of_q;
+  }
+
+  /// mu: how much the errors of T add up over tokens that repeat token i; 1 without any.
+  [[nodiscard]] double repetition(int i) const {
+    double sum = 0;
+    double squares = 0;
+    for (int j = 0; j <= i; ++j) {
+      if (b_.repeated[j] != b_.repeated[i]) continue;
+      sum += __builtin_fabs(row(w_.exact.T, i)[j]);
+      squares += row(w_.T2, i)[j];
+    }
+    return squares > 0 ? larger(1, sum * sum / squares) : 1;
+  }
+
   /// Squares of what is [n,K], [n,V] and [K,V], and their sums.
   void square_rows() {
     double km = 0;
     for (int i = 0; i < n_; ++i) {
-      double k_sum = 0;
-      double q_sum = 0;
-      for (int c = 0; c < K_; ++c) {
-        k_sum += square(row(b_.k, i)[c]);
-        q_sum += square(row(b_.q, i)[c]);
+      Vec k_sum{};
+      Vec q_sum{};
+      for (int c = 0; c < K_; c += kLanes) {
+        k_sum += get(b_.k, i, c) * get(b_.k, i, c);
+        q_sum += get(b_.q, i, c) * get(b_.q, i, c);
       }
-      km = larger(km, k_sum);
+      km = larger(km, sum(k_sum));
       w_.k_sum[i] = km;
-      w_.q_sum[i] = q_sum;
+      w_.q_sum[i] = sum(q_sum);
     }
     // R^2 is a second moment as well: its part from the state goes the way of the reads of keys.
     const double R_roundings = 2 * f_.rho_triangle + sums_;
@@ -247,13 +268,13 @@ class BlockBound {
       product(rows_of(w_.mu2_T2), w_.right, {n_, n_, V_}, Shape::kLower, Store::kAdd, w_.zeta);
     }
     for (int v = 0; v < V_; v += kLanes) {
-      Vec R_max{};
+      Vec most{};
       for (int i = 0; i < n_; ++i) {
         const Vec R2 = get(w_.R2, i, v);
-        R_max = R2 > R_max ? R2 : R_max;
+        most = R2 > most ? R2 : most;
         const double written = b_.beta[i] == 0 ? 0 : 1;
         put(get(w_.zeta, i, v) + get(w_.U2, i, v) * (2 * f_.rho_operands + sums_) +
-                (written + w_.T_sum[i] * R_max) * eta2,
+                (written + w_.T_sum[i] * most) * eta2,
             w_.zeta, i, v);
       }
     }
@@ -319,13 +340,15 @@ class BlockBound {
 
   /// (W (error of the decay from j to the end))^2 . U^2, in units of sigma^2.
   void gate_errors_of_writes() {
-    const MatrixRef& W = w_.exact.scores.Wt;
+    each(n_, K_, [&](int j, int c) {
+      const Vec linear = get(w_.gates.linear, n_ - 1, c) - get(w_.gates.linear, j, c);
+      const Vec prefix = get(w_.gates.prefix, n_ - 1, c) - get(w_.gates.prefix, j, c);
+      const Vec error = (linear + root(prefix > 0 ? prefix : Vec{})) * f_.gate_unit;
+      put(error * error, w_.squares, j, c);
+    });
     for (int c = 0; c < K_; ++c) {
       for (int j = 0; j < n_; ++j) {
-        const double linear = row(w_.gates.linear, n_ - 1)[c] - row(w_.gates.linear, j)[c];
-        const double prefix = row(w_.gates.prefix, n_ - 1)[c] - row(w_.gates.prefix, j)[c];
-        row(w_.W_gate_errors, c)[j] = square(row(W, c)[j] * f_.gate_unit) *
-                                      square(linear + __builtin_sqrt(larger(prefix, 0)));
+        row(w_.W_gate_errors, c)[j] = row(w_.Wt2, c)[j] * row(w_.squares, j)[c];
       }
     }
     product(rows_of(w_.W_gate_errors), w_.U2, {K_, n_, V_}, Shape::kFull, Store::kSet,
@@ -359,26 +382,26 @@ class BlockBound {
 
   /// M = k (beta k E)^T off its diagonal: one sum serves all rows.
   void carry_over_token() {
-    const double* TK = row(w_.transition.TK, 0);
+    const double* reads = row(w_.transition.TK, 0);
     const double* k = row(b_.k, 0);
     for (int v = 0; v < V_; v += kLanes) {
       Vec read{};
-      for (int c = 0; c < K_; ++c) read += get(w_.carried, c, v) * square(TK[c]);
+      for (int c = 0; c < K_; ++c) read += get(w_.carried, c, v) * square(reads[c]);
       for (int c = 0; c < K_; ++c) {
-        const Vec others = read - get(w_.carried, c, v) * square(TK[c]);
+        const Vec others = read - get(w_.carried, c, v) * square(reads[c]);
         put(get(w_.F, c, v) + (others > 0 ? others : Vec{}) * square(k[c]), w_.F, c, v);
       }
     }
   }
 
   void next_state() {
-    const double* E_n = row(w_.exact.scores.E, n_ - 1);
+    const double* decay = row(w_.exact.scores.E, n_ - 1);
     const double* phi_n = row(w_.phi, n_ - 1);
     each(K_, V_, [&](int c, int v) {
       const Vec next = get(w_.exact.next, c, v);
       const Vec carried =
           get(b_.Gamma, c, v) + magnitude(get(b_.S, c, v)) * (f_.gate_unit * phi_n[c]);
-      put(carried * E_n[c] + root(get(w_.gate_written, c, v)) + stall(next, get(b_.S, c, v)),
+      put(carried * decay[c] + root(get(w_.gate_written, c, v)) + stall(next, get(b_.S, c, v)),
           b_.Gamma, c, v);
       put(get(w_.F, c, v), b_.P, c, v);
       put(next, b_.S, c, v);

@@ -10,19 +10,19 @@ namespace {
 double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
 MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
 
-/// T row by row: T_ii = beta_i, T_ij = -beta_i sum_m A_im T_mj.
+/// T row by row: inversei = beta_i, inversej = -beta_i sum_m A_im T_mj.
 void invert(const BoundBlock& block, MatrixRef A, MatrixRef T) {
   const int columns = (block.tokens + kScoreRows - 1) / kScoreRows * kScoreRows;
   for (int i = 0; i < block.tokens; ++i) {
-    double* T_i = row(T, i);
-    for (int j = 0; j < columns; ++j) T_i[j] = 0;
+    double* inverse = row(T, i);
+    for (int j = 0; j < columns; ++j) inverse[j] = 0;
     for (int m = 0; m < i; ++m) {
       const double factor = -block.beta[i] * row(A, i)[m];
       for (int j = 0; j <= m; j += kLanes) {
-        store(load(T_i + j) + load(row(T, m) + j) * factor, T_i + j);
+        store(load(inverse + j) + load(row(T, m) + j) * factor, inverse + j);
       }
     }
-    T_i[i] = block.beta[i];
+    inverse[i] = block.beta[i];
   }
 }
 
@@ -61,10 +61,10 @@ void compute_exact(const BoundBlock& block, double scale, const Exact& exact) {
     }
   }
 
-  const double* E_n = row(exact.scores.E, n - 1);
+  const double* decay = row(exact.scores.E, n - 1);
   for (int c = 0; c < block.K; ++c) {
     for (int v = 0; v < block.V; v += kLanes) {
-      store(load(row(block.S, c) + v) * E_n[c], row(exact.next, c) + v);
+      store(load(row(block.S, c) + v) * decay[c], row(exact.next, c) + v);
     }
   }
   product(rows_of(exact.scores.Wt), exact.U, {block.K, n, block.V}, Shape::kFull, Store::kAdd,
@@ -83,7 +83,7 @@ void compute_transition(const BoundBlock& block, const Exact& exact, const Trans
       store(Psi * Psi, row(out.Psi2, i) + c);
     }
   }
-  const double* E_n = row(exact.scores.E, n - 1);
+  const double* decay = row(exact.scores.E, n - 1);
   // One token: M is the product of two vectors, which is never formed.
   if (n > 1) {
     product(rows_of(exact.scores.Wt), out.TK, {K, n, K}, Shape::kFull, Store::kSet, out.M2);
@@ -91,7 +91,7 @@ void compute_transition(const BoundBlock& block, const Exact& exact, const Trans
   for (int c = 0; c < K; ++c) {
     const double M = n > 1 ? row(out.M2, c)[c] : row(exact.scores.Wt, c)[0] * row(out.TK, 0)[c];
     out.M2_diagonal[c] = M * M;
-    out.Phi2_diagonal[c] = (E_n[c] - M) * (E_n[c] - M);
+    out.Phi2_diagonal[c] = (decay[c] - M) * (decay[c] - M);
     if (n == 1) continue;
     for (int d = 0; d < K; d += kLanes) {
       const Vec x = load(row(out.M2, c) + d);

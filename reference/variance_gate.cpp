@@ -47,6 +47,13 @@ double GateError::of_activation(double raw, double log_decay, std::int64_t hv,
   return std::abs(log_decay) * (4 + open * std::exp(A_log) * terms * (3 + std::abs(A_log)));
 }
 
+double GateError::of_gate(double raw, double log_decay, std::int64_t hv,
+                          std::size_t channel) const {
+  const double value = std::max(log_decay, kLeastLogDecay);
+  if (semantics_.gate != GateForm::kLogDecay) return of_activation(raw, value, hv, channel);
+  return std::abs(std::isinf(log_decay) ? value : log_decay);
+}
+
 void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t first,
                      std::int64_t count, const std::vector<double>& log_decay,
                      const std::vector<double>& before, std::vector<double>& error) const {
@@ -59,16 +66,14 @@ void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t fir
     const double* row = log_decay.data() + index(i) * K;
     const double* previous = i > 0 ? row - K : (before.empty() ? nullptr : before.data());
     for (std::size_t c = 0; c < K; ++c) {
-      const double value = std::max(row[c], kLeastLogDecay);
-      const double activation =
-          semantics_.gate == GateForm::kLogDecay
-              ? std::abs(std::isinf(row[c]) ? value : row[c])
-              : of_activation(load(g, at + static_cast<std::int64_t>(c) * g.strides[3]), value, hv,
-                              c);
+      const double raw = semantics_.gate == GateForm::kLogDecay
+                             ? row[c]
+                             : load(g, at + static_cast<std::int64_t>(c) * g.strides[3]);
       // A constant decay repeats the rounding of exp(g); that of exp(0) = 1 is none.
       const bool repeated = previous != nullptr && previous[c] == row[c];
       const bool rounds = row[c] > kRepeatable && row[c] != 0;
-      error[index(i) * K + c] = limited(activation + (rounds && (repeated || one_sided_) ? 1 : 0));
+      error[index(i) * K + c] =
+          limited(of_gate(raw, row[c], hv, c) + (rounds && (repeated || one_sided_) ? 1 : 0));
     }
   }
 }

@@ -1,16 +1,13 @@
 #include "reference/variance_head.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
 namespace kda::reference {
 namespace {
-
-/// RMS of the relative rounding error over u when mantissas are log-uniform: the error is uniform
-/// on +-u 2^e, 2^e / |x| goes from 1 to 1/2: sqrt(1/3) sqrt(3 / (8 ln 2)).
-constexpr double kKappa = 0.4248;
 
 double square(double x) { return x * x; }
 
@@ -57,9 +54,13 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t bits) {
   return hash ^ (hash >> 29U);
 }
 
+/// Four chains side by side: one alone would wait for its multiplications.
 std::uint64_t hash_row(std::uint64_t hash, const double* row, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) hash = mix(hash, std::bit_cast<std::uint64_t>(row[i]));
-  return hash;
+  std::array<std::uint64_t, 4> chains{hash, 1, 2, 3};
+  for (std::size_t i = 0; i < size; ++i) {
+    chains[i % 4] = mix(chains[i % 4], std::bit_cast<std::uint64_t>(row[i]));
+  }
+  return mix(mix(mix(chains[0], chains[1]), chains[2]), chains[3]);
 }
 
 }  // namespace
@@ -192,10 +193,10 @@ void VarianceHead::advance(const Sequence& sequence, std::int64_t hv, std::int64
 
 void VarianceHead::store_state(double* sigma) const {
   for (std::int64_t k = 0; k < semantics_.K; ++k) {
-    const double* P = P_.row(k);
-    const double* Gamma = Gamma_.row(k);
+    const double* independent = P_.row(k);
+    const double* coherent = Gamma_.row(k);
     for (std::int64_t v = 0; v < semantics_.V; ++v, ++sigma) {
-      *sigma = std::sqrt(P[v] + square(Gamma[v]));
+      *sigma = std::sqrt(independent[v] + square(coherent[v]));
     }
   }
 }

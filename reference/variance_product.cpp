@@ -17,7 +17,7 @@ inline void block_product(LeftSide left, const double* right, long pitch, int k,
   Vec sums[R][N] = {};
   for (int j = 0; j < k; ++j) {
     Vec row[N];
-    for (unsigned n = 0; n < N; ++n) row[n] = load(right + j * pitch + n * kLanes);
+    for (unsigned n = 0; n < N; ++n) row[n] = load(right + j * pitch + long{n} * kLanes);
     for (unsigned i = 0; i < R; ++i) {
       const double x = left.data[i * left.row + j * left.column];
       for (unsigned n = 0; n < N; ++n) sums[i][n] += row[n] * x;
@@ -25,7 +25,7 @@ inline void block_product(LeftSide left, const double* right, long pitch, int k,
   }
   for (unsigned i = 0; i < R; ++i) {
     for (unsigned n = 0; n < N; ++n) {
-      double* at = out + i * out_pitch + n * kLanes;
+      double* at = out + i * out_pitch + long{n} * kLanes;
       store(mode == Store::kAdd ? load(at) + sums[i][n] : sums[i][n], at);
     }
   }
@@ -61,8 +61,8 @@ void product(LeftSide left, MatrixRef right, Extents extents, Shape shape, Store
     if (now == 3) panel_product<3>(left, right, extents, shape, mode, out);
     if (now == 2) panel_product<2>(left, right, extents, shape, mode, out);
     if (now == 1) panel_product<1>(left, right, extents, shape, mode, out);
-    right.data += now * kLanes;
-    out.data += now * kLanes;
+    right.data += long{now} * kLanes;
+    out.data += long{now} * kLanes;
     vectors -= now;
   }
 }

@@ -16,7 +16,7 @@ struct Strip {
 
 /// Rows of `work`: keys decayed from the border, queries likewise, the squares of both.
 MatrixRef part(const Scores& scores, int index) {
-  return {scores.work.data + index * kScoreRows * scores.work.pitch, scores.work.pitch};
+  return {scores.work.data + long{index} * kScoreRows * scores.work.pitch, scores.work.pitch};
 }
 
 void clear(MatrixRef x, int rows, int columns) {
@@ -80,22 +80,22 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
   const double* k = block.k.data + token * block.k.pitch;
   const double* q = block.q.data + token * block.q.pitch;
   Vec A[kTile] = {};
-  Vec A_terms[kTile] = {};
+  Vec a_terms[kTile] = {};
   Vec Q[kTile] = {};
-  Vec Q_terms[kTile] = {};
+  Vec q_terms[kTile] = {};
   double own = 0;
   double own_terms = 0;
   for (int c = 0; c < block.K; ++c) {
     double* w = scores.Wt.data + c * scores.Wt.pitch + strip.first;
     for (int j = 0; j < kTile; ++j) {
-      const Vec decayed = load(w + j * kLanes) * decays[c];
-      store(decayed, w + j * kLanes);
+      const Vec decayed = load(w + long{j} * kLanes) * decays[c];
+      store(decayed, w + long{j} * kLanes);
       const Vec a = decayed * k[c];
       const Vec b = decayed * q[c];
       A[j] += a;
-      A_terms[j] += a * a;
+      a_terms[j] += a * a;
       Q[j] += b;
-      Q_terms[j] += b * b;
+      q_terms[j] += b * b;
     }
     w[i] = k[c];
     own += q[c] * k[c];
@@ -103,12 +103,12 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
   }
   for (int j = 0; j < kTile; ++j) {
     const auto at = [&](MatrixRef x) {
-      return x.data + token * x.pitch + strip.first + j * kLanes;
+      return x.data + token * x.pitch + strip.first + long{j} * kLanes;
     };
     store(A[j], at(scores.A));
-    store(A_terms[j], at(scores.A_terms));
+    store(a_terms[j], at(scores.A_terms));
     store(Q[j], at(scores.Q));
-    store(Q_terms[j], at(scores.Q_terms));
+    store(q_terms[j], at(scores.Q_terms));
   }
   scores.Q.data[token * scores.Q.pitch + token] = own;
   scores.Q_terms.data[token * scores.Q_terms.pitch + token] = own_terms;
@@ -151,8 +151,8 @@ void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSu
     A.data[j * A.pitch + j] = 0;
     Q.data[j * Q.pitch + j] = 0;
     for (int i = j + 1; i < block.tokens; ++i) {
-      Vec A_sum{};
-      Vec Q_sum{};
+      Vec a_sum{};
+      Vec q_sum{};
       for (int c = 0; c < block.K; c += kLanes) {
         const Vec key = load(row + c) * at(decays, i, c);
         store(key, row + c);
@@ -161,11 +161,11 @@ void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSu
         const Vec error = linear * linear + prefix;
         const Vec a = key * at(block.k, i, c);
         const Vec b = key * at(block.q, i, c);
-        A_sum += a * a * error;
-        Q_sum += b * b * error;
+        a_sum += a * a * error;
+        q_sum += b * b * error;
       }
-      A.data[i * A.pitch + j] = sum(A_sum);
-      Q.data[i * Q.pitch + j] = sum(Q_sum);
+      A.data[i * A.pitch + j] = sum(a_sum);
+      Q.data[i * Q.pitch + j] = sum(q_sum);
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace kda::reference {
 namespace {
 
-constexpr int kLanes = KDA_FAST_LANES;
+inline constexpr int kLanes = KDA_FAST_LANES;
 
 using Vec [[gnu::vector_size(kLanes * 8)]] = double;
 using Bits [[gnu::vector_size(kLanes * 8)]] = unsigned long long;
@@ -32,23 +32,23 @@ using Bits [[gnu::vector_size(kLanes * 8)]] = unsigned long long;
 }
 
 /// Adding it rounds to an integer and leaves that integer in the low bits.
-constexpr double kRound = 0x1.8p52;
+inline constexpr double kRound = 0x1.8p52;
 
 /// 1/13!, 1/12!, ... 1/0!: on |r| <= ln(2)/2 the next term of e^r is below 5e-18.
-constexpr double kTaylor[14] = {1.0 / 6227020800,
-                                1.0 / 479001600,
-                                1.0 / 39916800,
-                                1.0 / 3628800,
-                                1.0 / 362880,
-                                1.0 / 40320,
-                                1.0 / 5040,
-                                1.0 / 720,
-                                1.0 / 120,
-                                1.0 / 24,
-                                1.0 / 6,
-                                1.0 / 2,
-                                1.0,
-                                1.0};
+inline constexpr double kTaylor[14] = {1.0 / 6227020800,
+                                       1.0 / 479001600,
+                                       1.0 / 39916800,
+                                       1.0 / 3628800,
+                                       1.0 / 362880,
+                                       1.0 / 40320,
+                                       1.0 / 5040,
+                                       1.0 / 720,
+                                       1.0 / 120,
+                                       1.0 / 24,
+                                       1.0 / 6,
+                                       1.0 / 2,
+                                       1.0,
+                                       1.0};
 
 /// 2^n for an integer |n| <= 1022.
 [[maybe_unused]] inline Vec power_of_two(Vec n) {

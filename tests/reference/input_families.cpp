@@ -281,7 +281,7 @@ const std::vector<InputFamily>& input_families() {
       {"one gate for all channels", true, false, scalar_gate},
       {"pads", true, false, pads},
       {"beta 0", true, false, no_writes},
-      {"|k| 0.01 ... 1.3", true, false, uneven_keys},
+      {"keys of length 0.01 ... 1.3", true, false, uneven_keys},
       {"v x1e-20", true, false, tiny_values},
       {"v x1e12", false, false, huge_values},
       {"steady writes, beta 0.03", true, true, steady},

@@ -203,6 +203,7 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
   const std::vector<Honest> all = honest();
   Results results;
   double worst = 0;
+  std::string where;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const DrawnCase drawn = draw_case(seed);
     Judge judge(drawn.inputs,
@@ -211,13 +212,18 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
       if (!kernel.kernel && judge.semantics().chunk != 64) continue;
       if (beyond_peer(kernel, *drawn.family)) continue;
       if (const auto report = judge.judge(kernel, results)) {
-        worst = std::max({worst, report->o.max, report->final_state.max, report->h.max});
+        const double most = std::max({report->o.max, report->final_state.max, report->h.max});
+        if (most <= worst) continue;
+        worst = most;
+        where = "seed " + std::to_string(seed) + ", " + std::string(drawn.family->name) + ", " +
+                kernel.name;
       }
     }
   }
   std::cout << count << " cases, " << results.judged << " results, " << results.alarms
             << " alarms, " << results.range << " out of the range of f16, "
-            << results.ill_conditioned << " ill-conditioned, largest |z| " << worst << "\n";
+            << results.ill_conditioned << " ill-conditioned, largest |z| " << worst << ": " << where
+            << "\n";
   return results.alarms == 0 ? 0 : 1;
 }
 
