@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <optional>
 
@@ -108,6 +109,14 @@ std::string judge_once(const std::string& key, const Outputs& outputs,
   std::string wrong = judge();
   if (wrong.empty()) passed[key] = hash;
   return wrong;
+}
+
+void guarded(benchmark::State& state, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    state.SkipWithError(error.what());
+  }
 }
 
 void time_implementation(benchmark::State& state, const Implementation& implementation,

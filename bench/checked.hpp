@@ -44,6 +44,9 @@ void report_work(benchmark::State& state, const LeastWork& work, const Rates& ra
 [[nodiscard]] std::string judge_once(const std::string& key, const Outputs& outputs,
                                      const std::function<std::string()>& judge);
 
+/// Runs `body`; what it throws ends the benchmark in an error, not the program.
+void guarded(benchmark::State& state, const std::function<void()>& body);
+
 /// Times an implementation on host memory, but only after its answer has been judged; the answer of
 /// the last timed call must have the bits of the judged one. Either way out ends in an error.
 void time_implementation(benchmark::State& state, const harness::Implementation& implementation,

@@ -109,6 +109,16 @@ TEST(Checked, WrongOnlyWhileTimedIsAnErrorToo) {
   EXPECT_NE(run.error_message.find("other bits"), std::string::npos);
 }
 
+TEST(Checked, WhatAnImplementationThrowsIsAnError) {
+  const Implementation thrower =
+      peer("thrower", [](Outputs&) { throw Error(ErrorCode::kOutOfMemory, "state"); });
+  const auto run = run_once([&](benchmark::State& state) {
+    guarded(state, [&] { time_implementation(state, thrower, small_case(), {1, 1}); });
+  });
+  EXPECT_TRUE(run.error_occurred);
+  EXPECT_NE(run.error_message.find("out_of_memory"), std::string::npos);
+}
+
 benchmark::BenchmarkReporter::Run rehearse(const GpuKernel& kernel, Dtype state_dtype) {
   const auto timer = open_rehearsal(8 * 1024);
   return run_once(

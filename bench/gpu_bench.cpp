@@ -86,6 +86,20 @@ std::vector<Shape> sequence_shapes(const std::string& op) {
   return shapes;
 }
 
+/// Only the latest is kept: the largest takes gigabytes.
+const harness::Case& latest_case(const Shape& shape) {
+  static harness::Case latest;
+  if (latest.name != shape.name) {
+    latest = harness::make_case(harness::parse_case_line(shape.line));
+    latest.name = shape.name;
+  }
+  return latest;
+}
+
+/// Passes over all sets of tensors in a repetition. Fixed, since every pass takes as many calls as
+/// fill the L2 twice.
+constexpr int kPasses = 30;
+
 void add_shapes(const GpuKernel& kernel, const std::vector<Shape>& shapes,
                 const Selection& selection) {
   for (const Shape& shape : shapes) {
@@ -96,16 +110,12 @@ void add_shapes(const GpuKernel& kernel, const std::vector<Shape>& shapes,
         state.SkipWithError(("skipped: " + gpu.absent).c_str());
         return;
       }
-      // Only the latest is kept: the largest takes gigabytes.
-      static harness::Case latest;
-      if (latest.name != shape.name) {
-        latest = harness::make_case(harness::parse_case_line(shape.line));
-        latest.name = shape.name;
-      }
-      time_kernel(state, *gpu.timer, kernel, latest, shape.state);
+      guarded(state,
+              [&] { time_kernel(state, *gpu.timer, kernel, latest_case(shape), shape.state); });
     };
     benchmark::RegisterBenchmark(("gpu/" + kernel.name + "/" + shape.name).c_str(), run)
         ->Unit(benchmark::kMicrosecond)
+        ->Iterations(kPasses)
         ->UseManualTime();
   }
 }

@@ -148,7 +148,8 @@ void time_kernel(benchmark::State& state, GpuTimer& timer, const GpuKernel& kern
     for (const auto& set : sets) set->run(device);
   });
   const auto calls = static_cast<double>(sets.size());
-  for (int i = 0; i < 3; ++i) static_cast<void>(timer.seconds());  // clocks and caches settle
+  constexpr double kWarmUp = 0.05;  // seconds, for clocks and caches to settle
+  for (double warm = 0; warm < kWarmUp;) warm += timer.seconds();
   double total = 0;
   while (state.KeepRunning()) {
     const double seconds = timer.seconds() / calls;

@@ -3,6 +3,7 @@
 #include "bench/registration.hpp"
 #include "harness/case/case_line.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,8 +64,10 @@ void register_implementations(const Selection& selection) {
       const std::string name = "impl/" + implementation.name + "/" + shape.name;
       benchmark::RegisterBenchmark(name.c_str(),
                                    [&implementation, &shape](benchmark::State& state) {
-                                     time_implementation(state, implementation, case_of(shape),
-                                                         rates_of(implementation));
+                                     guarded(state, [&] {
+                                       time_implementation(state, implementation, case_of(shape),
+                                                           rates_of(implementation));
+                                     });
                                    })
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();

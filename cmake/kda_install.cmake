@@ -39,7 +39,7 @@ install(FILES ${PROJECT_BINARY_DIR}/kdacheckConfig.cmake ${PROJECT_BINARY_DIR}/k
               cmake/kda_dependencies.cmake DESTINATION ${package_dir})
 
 # pkg-config knows no CMake targets: libraries by name, in link order.
-set(KDA_PC_LIBS "-lkda_harness -lkda_cuda -lkda_simt -lkda_reference -lkda_types")
+set(KDA_PC_LIBS "-lkda_harness_bench -lkda_harness -lkda_cuda -lkda_simt -lkda_reference -lkda_types")
 if(KDA_HAS_DEVICE_CODE)
   find_package(CUDAToolkit REQUIRED)
   string(APPEND KDA_PC_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt -ldl")

@@ -82,7 +82,7 @@ SpeedLine compare_line(const std::string& name, const BenchLine* a, const BenchL
   if (a != nullptr && !a->seconds.empty()) line.base_median = median(a->seconds);
   if (b != nullptr && !b->seconds.empty()) line.new_median = median(b->seconds);
   if (line.base_median && line.new_median) line.ratio = *line.new_median / *line.base_median;
-  if (!line.reason.empty()) return line;
+  if (a == nullptr || b == nullptr || !line.reason.empty()) return line;
   const BenchLine* again = again_file != nullptr ? again_file->find(name) : nullptr;
   if (again != nullptr && (!again->problem.empty() || again->seconds.empty())) again = nullptr;
   if (again_file != nullptr && again == nullptr) {

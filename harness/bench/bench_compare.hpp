@@ -49,7 +49,7 @@ struct SpeedComparison {
 /// (and than the least effect); lines without one are the same where the band is narrow enough to
 /// have shown it.
 struct SpeedRule {
-  std::size_t repetitions = 5;  ///< wanted of each side; fewer cannot reach `alpha`
+  std::size_t repetitions = 5;  ///< wanted of each side; 4 against 4 cannot reach `alpha`
   double alpha = 0.01;
   double widest_band = 0.04;       ///< beyond it nothing is called the same,
   double beyond_wide = 3;          ///< and a difference has to be this many bands

@@ -43,7 +43,7 @@ inline constexpr const char* kBenchVersion = "1";
 /// Throws kBenchFileInvalid for JSON of another tool or of another version of kdacheck bench.
 /// Files of Google Benchmark that kdacheck had no hand in are taken. What is wrong with single
 /// lines is told in the lines.
-[[nodiscard]] BenchFile parse_bench_file(const nlohmann::json& json, const std::string& path,
+[[nodiscard]] BenchFile parse_bench_file(const nlohmann::json& parsed, const std::string& path,
                                          Metric metric);
 
 }  // namespace kda::harness

@@ -105,7 +105,10 @@ std::string glob_to_regex(const std::string& glob) {
       regex += c;
     }
   }
-  return regex + "(/(real_time|manual_time|process_time|min_time:[0-9.]*|repeats:[0-9]*))*$";
+  return regex +
+         "(/"
+         "(real_time|manual_time|process_time|min_time:[0-9.]*|repeats:[0-9]*|iterations:[0-9]*))*"
+         "$";
 }
 
 nlohmann::json run_benchmarks(const BenchRun& run) {

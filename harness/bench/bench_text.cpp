@@ -61,9 +61,10 @@ std::string to_text(const BenchFile& file) {
   for (const auto& [name, line] : by_name) text += line_text(*line, width);
   for (const auto& [reason, count] : skipped)
     text += fmt::format("skipped {} benchmarks: {}\n", count, reason);
-  for (const BenchLine& line : file.lines)
+  for (const BenchLine& line : file.lines) {
     if (!line.problem.empty() && !line.skipped)
       text += fmt::format("ERROR  {}: {}\n", line.name, line.problem);
+  }
   return text;
 }
 

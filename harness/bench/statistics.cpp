@@ -87,14 +87,6 @@ MannWhitney mann_whitney(std::span<const double> first, std::span<const double> 
   return test;
 }
 
-double smallest_p(std::size_t first, std::size_t second) {
-  if (first == 0 || second == 0) return 1;
-  const auto n = static_cast<double>(first);
-  const auto m = static_cast<double>(second);
-  return std::min(1.0,
-                  2 * std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1)));
-}
-
 double median_band(std::span<const double> sample) {
   constexpr double kSigmaOfMad = 1.4826;     // of a normal distribution
   constexpr double kSigmaOfMedian = 1.2533;  // sqrt(pi / 2): of a median, over that of a mean

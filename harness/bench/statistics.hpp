@@ -20,9 +20,6 @@ struct MannWhitney {
 [[nodiscard]] MannWhitney mann_whitney(std::span<const double> first,
                                        std::span<const double> second);
 
-/// The smallest two-sided p that samples of these sizes can give.
-[[nodiscard]] double smallest_p(std::size_t first, std::size_t second);
-
 /// How far apart the medians of two samples like this one lie: what |log(median / median)| stays
 /// under in 95 of 100 cases. From the median absolute deviation of the logarithms, which single
 /// disturbed values leave alone. All values must be positive.

@@ -126,7 +126,8 @@ void add_bench_command(CLI::App& app, CommandContext& context) {
       app.add_subcommand("bench", "Time implementations, count what kernels do, compare two runs");
   command->add_flag("--quick", arguments->run.quick, "Small shapes, and a short time for each");
   command->add_option("--filter", arguments->run.filter,
-                      "Only benchmarks whose name matches this glob");
+                      "Only benchmarks whose name matches this glob (with --interleave of "
+                      "implementations: whose shape does)");
   auto* repetitions =
       command
           ->add_option("--repetitions", arguments->run.repetitions,

@@ -51,13 +51,6 @@ TEST(MannWhitney, TiesCountHalfAndEqualSamplesAreNoEvidence) {
   EXPECT_LT(mann_whitney(same, std::vector(9, 1.1)).p, 1e-4) << "no ties between the two";
 }
 
-TEST(MannWhitney, SmallestPIsThatOfSeparatedSamples) {
-  EXPECT_NEAR(smallest_p(5, 5), 2.0 / 252, 1e-12);
-  EXPECT_NEAR(smallest_p(4, 4), 2.0 / 70, 1e-12);
-  EXPECT_EQ(smallest_p(0, 9), 1);
-  EXPECT_EQ(smallest_p(1, 1), 1);
-}
-
 /// Under the null hypothesis p <= alpha happens with probability at most alpha.
 TEST(MannWhitney, IsNotTooSureOfEqualSamples) {
   std::uint64_t state = 7;
