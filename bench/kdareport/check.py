@@ -7,7 +7,8 @@ from .inputs import number
 
 # In the order in which they matter.
 BAD = ("crashed", "timed_out", "malformed", "failed", "refused", "mistrusted", "fixture_error")
-KNOWN = BAD + ("known_failure", "passed", "unsupported")
+HARMLESS = ("passed", "unsupported", "known_failure", "skipped")
+KNOWN = BAD + ("known_failure", "skipped", "passed", "unsupported")
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Result:
     @property
     def bad(self):
         """Whatever is not known to be harmless counts as bad, also verdicts that this page has no word for."""
-        return self.verdict not in ("passed", "unsupported", "known_failure")
+        return self.verdict not in HARMLESS
 
     @property
     def family(self):
@@ -141,8 +142,12 @@ def changes(results, base):
             out.broke.append((result, before[key]))
         elif before[key].bad:
             out.fixed.append((result, before[key]))
-        else:  # passed <-> unsupported: no longer judged is a loss, too
-            (out.broke if result.verdict == "unsupported" else out.fixed).append((result, before[key]))
+        elif before[key].verdict == "passed":  # no longer judged is a loss, too
+            out.broke.append((result, before[key]))
+        elif result.verdict == "passed":
+            out.fixed.append((result, before[key]))
+        else:  # not judged for one reason or another
+            out.same += 1
     out.gone = [(before[key], before[key]) for key in before if key not in now]
     return out
 

@@ -141,7 +141,8 @@ def check_check(path, data):
     for i, result in enumerate(objects(path, "results", data.get("results"))):
         where = f"results[{i}]"
         strings(path, where, result, ("name", "op", "implementation", "verdict"),
-                ("command", "file", "case", "code", "detail", "oracle", "policy", "tags", "formats"))
+                ("command", "file", "case", "code", "detail", "oracle", "policy", "tags", "formats", "output",
+                 "known_failure"))
         for j, tensor in enumerate(objects(path, f"{where}.tensors", result.get("tensors", []))):
             strings(path, f"{where}.tensors[{j}]", tensor, ("name",), ("reason", "detail", "dtype"))
             for key in ("worst", "first_bad", "metrics", "window", "tokens", "sigma"):

@@ -73,7 +73,7 @@ def render(inputs, title):
     sections = [
         ("verdicts", "Verdicts", page_check.input_errors(inputs.of("check")) + page_check.repeated(results)
          + (page_check.verdicts(results) if results else "")),
-        ("failures", "Failures", page_check.failures(results) if results else ""),
+        ("failures", "Failures", (page_check.failures(results) + page_check.not_proved(results)) if results else ""),
         ("changes", "Changes against the base", page_check.changes(results, base_results)),
         ("accuracy", "Accuracy", (page_check.accuracy(results, figures) if results else "") + page_check.bias(inputs.of("check"))),
         ("mutation", "Mutation score", page_mutate.section(inputs.of("mutate"))),

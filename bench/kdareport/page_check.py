@@ -2,29 +2,29 @@
 from . import check, plots_check
 from .html import Cell, note, num, table
 from .inputs import number
-from .words import digits, escaped, plural, seconds
+from .words import digits, escaped, escaped_lines, plural, seconds
 
 MOST_WINDOWS = 200  # failures that are shown with both arrays; all are listed
 
 
 def tally(counter):
     """'19 passed, 2 failed' of a Counter, what matters first."""
-    order = [*check.BAD, "known_failure", "passed", "unsupported"]
+    order = check.KNOWN
     names = [v for v in order if counter.get(v)] + [v for v in counter if v not in order]
     return ", ".join(f"{counter[v]} {v.replace('_', ' ')}" for v in names)
 
 
 def verdict_cell(counter):
-    bad = sum(n for v, n in counter.items() if v not in ("passed", "unsupported", "known_failure"))
+    bad = sum(n for v, n in counter.items() if v not in check.HARMLESS)
     passed = counter.get("passed", 0)
     if bad:
-        rest = {v: n for v, n in counter.items() if v not in ("passed", "unsupported")}
+        rest = {v: n for v, n in counter.items() if v not in ("passed", "unsupported", "skipped")}
         text = f"{tally(rest)} of {bad + passed + counter.get('known_failure', 0)}"
         return Cell(text, -bad, "bad")
     if passed or counter.get("known_failure"):
         known = counter.get("known_failure", 0)
         return Cell(f"{passed} passed" + (f", {known} known failures" if known else ""), passed, "good")
-    return Cell("\u2013" if not counter else "unsupported", "", "soft")
+    return Cell("\u2013" if not counter else tally(counter), "", "warn" if counter.get("skipped") else "soft")
 
 
 def verdicts(results):
@@ -84,6 +84,8 @@ def failure(result, with_window):
     head = " ".join(filter(None, (result.verdict.upper().replace("_", " "), result.name, result.implementation, data.get("code", ""))))
     body = f"<p>{escaped(data.get('detail', ''))}</p>"
     body += "".join(failed_tensor(t, with_window) for t in result.tensors if t.get("passed") is False)
+    if data.get("output"):
+        body += f"<p>what it printed:</p><pre>{escaped_lines(data['output'])}</pre>"
     if data.get("oracle"):
         body += f'<p class="soft">expected values: {escaped(data["oracle"])}; policy: {escaped(data.get("policy") or "none")}</p>'
     if data.get("command"):
@@ -101,8 +103,22 @@ def failures(results):
     return text
 
 
+def not_proved(results):
+    """Known failures and what was skipped, with the reason: neither passed nor failed."""
+    rows = [[r.name, r.implementation, Cell(r.verdict.replace("_", " "), kind="warn"), r.data.get("code", ""),
+             r.data.get("known_failure") or r.data.get("detail", "")] for r in results if r.verdict in ("known_failure", "skipped")]
+    return table("Known failures, and what was skipped", ["case", "implementation", "verdict", "code", "reason"], rows) if rows else ""
+
+
+def lists(source, key):
+    found = source.data.get(key, [])
+    return [str(entry) for entry in found] if isinstance(found, list) else []
+
+
 def input_errors(sources):
-    lines = [f"{source.path}: {error}" for source in sources for error in source.data.get("input_errors", [])]
+    lines = [f"{source.path}: {name} was asked for and ran no case" for source in sources for name in lists(source, "idle")]
+    lines += [f"{source.path}: {text}" for source in sources for text in lists(source, "notes")]
+    lines += [f"{source.path}: {error}" for source in sources for error in source.data.get("input_errors", [])]
     lines += [f"{source.path}: interrupted, the cases after these were not run" for source in sources
               if source.data.get("interrupted") is True]
     return "".join(note(line, "bad") for line in lines)

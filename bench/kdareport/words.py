@@ -25,6 +25,11 @@ def escaped(value):
     return html.escape(clean(value), quote=True)
 
 
+def escaped_lines(value, most=200):
+    """The last lines of a longer text."""
+    return "\n".join(escaped(line) for line in str(value).splitlines()[-most:])
+
+
 def in_plot(value, most=60):
     """For matplotlib, which takes what stands between dollars for mathematics. Long names would leave no
     room for the drawing."""

@@ -66,10 +66,13 @@ def bad():
                 result("state", verdict="refused", code="initial_state_invalid", detail="refused a case that its contract accepts"),
                 result("empty", verdict="mistrusted", code="zeros_would_pass"),
                 result("other", "reference", verdict="unsupported"),
+                result("far", "gpu", verdict="skipped", detail="there is no GPU here"),
+                result("old", verdict="known_failure", code="over_bound", known_failure="fixed in the next release, until 2027-01-01"),
+                result("fell", verdict="crashed", code="signal", detail="ended by SIGSEGV", output="line 1\n<b>line 2"),
                 result("future", "reference", verdict="a_verdict_of_tomorrow"),
                 {"name": "broken", "op": "", "implementation": "", "verdict": "fixture_error", "file": "broken.h5",
                  "detail": "broken.h5: truncated", "command": "./kdacheck check broken.h5"}]
-    return report(results, input_errors=["nowhere.h5: not found"],
+    return report(results, input_errors=["nowhere.h5: not found"], idle=["never-ran"], notes=["a note"],
                   bias=[{"implementation": "peer-f32", "cases": 12, "mean": 0.02, "t": 9.5, "passed": False},
                         {"implementation": "reference", "cases": 12, "mean": 0.0, "t": "inf", "passed": True}])
 

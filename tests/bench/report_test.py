@@ -107,7 +107,8 @@ class PageTest(Case):
                      "Error against token index", "Share of the bound by family", "Roofline", "Time against tokens T",
                      "impl/fast/T*_H8: slope 1.00", "Time against heads H", "2 impossible", "a single repetition", "the result failed",
                      "skipped: no GPU", "path_barriers", "grew", "a CPU", "none: no driver", "a verdict of tomorrow", "truncated",
-                     "nowhere.h5: not found", "8 new", "no A/A run was given", "2 of 3 faults seen", "0.0123", "of peer-f32 lean to one side", "late_decay survives", "no effect",
+                     "nowhere.h5: not found", "11 new", "never-ran was asked for", "a note", "there is no GPU here",
+                     "fixed in the next release", "ended by SIGSEGV", "<b>line 2", "no A/A run was given", "2 of 3 faults seen", "0.0123", "of peer-f32 lean to one side", "late_decay survives", "no effect",
                      "recurrent_kernel<float, true, 64>"):
             self.assertIn(word, page.text)
         for word in ("3 failed", "n=0 t=42 hv=1 v=3", "slower", "impl/fast/T512_H8", "repeat: `./kdacheck check over.h5"):
