@@ -259,9 +259,10 @@ PluginAnswer run_plugin_case(const kdacheck_plugin& plugin, const Case& test_cas
   if (first.status != KDACHECK_OK) return {reply_to(first), {}};
   const CallResult second = call(GuardFill::kLarge);
   if (second.memory_fault) return {*second.memory_fault, {}};
-  if (second.status != KDACHECK_OK)
+  if (second.status != KDACHECK_OK) {
     return fault("not_repeatable",
                  "answers once, then gives status " + std::to_string(second.status));
+  }
   const auto found = difference(first, second);
   if (!found || !semantics) return {{}, outputs_of(std::move(first.outputs))};
   const std::string place = fmt::format("{}: element {}", found->tensor, found->element);

@@ -40,14 +40,50 @@ struct Plan {
   const Policy* policy = nullptr;
 };
 
-Plan plan_run(const RunOptions& options, RunReport& report) {
-  if (options.shard_count < 1 || options.shard_index < 1 ||
-      options.shard_index > options.shard_count) {
-    throw Error(ErrorCode::kUsage,
-                "--shard: expected I/N with 1 <= I <= N, got " +
-                    std::to_string(options.shard_index) + "/" + std::to_string(options.shard_count),
-                "count shards from 1, as in --shard 1/3");
+void require_shard(const RunOptions& options) {
+  if (options.shard_count >= 1 && options.shard_index >= 1 &&
+      options.shard_index <= options.shard_count) {
+    return;
   }
+  throw Error(ErrorCode::kUsage,
+              "--shard: expected I/N with 1 <= I <= N, got " + std::to_string(options.shard_index) +
+                  "/" + std::to_string(options.shard_count),
+              "count shards from 1, as in --shard 1/3");
+}
+
+/// Calls `add`; what it throws is one more input that could not be read.
+template <class Add>
+void add_input(RunReport& report, Add add) {
+  try {
+    add();
+  } catch (const Error& error) {
+    report.input_errors.emplace_back(error.what());
+  }
+}
+
+/// Everything that was asked for, before shards.
+std::vector<WorkItem> work_items(const RunOptions& options, RunReport& report) {
+  std::vector<WorkItem> all;
+  for (const auto& path : options.paths) {
+    add_input(report, [&] {
+      FixtureSearch found = search_fixtures(path);
+      for (auto& file : found.files) all.push_back({std::move(file), std::nullopt});
+      for (const std::string& problem : found.problems)
+        report.input_errors.emplace_back(Error(ErrorCode::kPathNotFound, problem).what());
+    });
+  }
+  for (const auto& file : options.case_files) {
+    add_input(report, [&] {
+      for (CaseLine& line : read_case_list(file)) all.push_back({{}, std::move(line)});
+    });
+  }
+  for (const std::string& line : options.case_lines)
+    add_input(report, [&] { all.push_back({{}, parse_case_line(line)}); });
+  return all;
+}
+
+Plan plan_run(const RunOptions& options, RunReport& report) {
+  require_shard(options);
   Plan plan;
   for (const std::string& implementation : options.implementations) {
     if (is_external(implementation)) {
@@ -61,31 +97,7 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
   if (!options.known_failures.empty())
     plan.known_failures = read_known_failures(options.known_failures, utc_date());
 
-  std::vector<WorkItem> all;
-  for (const auto& path : options.paths) {
-    try {
-      FixtureSearch found = search_fixtures(path);
-      for (auto& file : found.files) all.push_back({std::move(file), std::nullopt});
-      for (const std::string& problem : found.problems)
-        report.input_errors.emplace_back(Error(ErrorCode::kPathNotFound, problem).what());
-    } catch (const Error& error) {
-      report.input_errors.emplace_back(error.what());
-    }
-  }
-  for (const auto& file : options.case_files) {
-    try {
-      for (CaseLine& line : read_case_list(file)) all.push_back({{}, std::move(line)});
-    } catch (const Error& error) {
-      report.input_errors.emplace_back(error.what());
-    }
-  }
-  for (const std::string& line : options.case_lines) {
-    try {
-      all.push_back({{}, parse_case_line(line)});
-    } catch (const Error& error) {
-      report.input_errors.emplace_back(error.what());
-    }
-  }
+  std::vector<WorkItem> all = work_items(options, report);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (static_cast<std::int64_t>(i) % options.shard_count == options.shard_index - 1) {
       plan.items.push_back(std::move(all[i]));
@@ -128,6 +140,23 @@ CaseResult unreadable(const WorkItem& item, const Error& error) {
   return result;
 }
 
+/// Judges a case by all who are asked, or by all who serve it, and adds to `results`.
+void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& options,
+                  std::vector<CaseResult>& results) {
+  const auto judge_by = [&](const Implementation& implementation) {
+    const Policy* policy = plan.policy;
+    // A stranger's f64 may be its way of storing bf16: the dtype does not choose the policy.
+    if (policy == nullptr && is_external(implementation.name)) policy = &find_policy("derived");
+    results.push_back(judge(test_case, implementation, policy, options.kernels, options.repeats));
+  };
+  for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
+  if (!plan.implementations.empty()) return;
+  for (const Implementation& implementation : all_implementations()) {
+    if (!unsupported(implementation, test_case)) judge_by(implementation);
+  }
+  if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
+}
+
 /// The results of one work item; nothing when the filter leaves it out.
 std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOptions& options) {
   std::vector<CaseResult> results;
@@ -135,20 +164,7 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
     const Case test_case = read_or_make(item);
     if (!options.filter.empty() && fnmatch(options.filter.c_str(), test_case.name.c_str(), 0) != 0)
       return {};
-    const auto judge_by = [&](const Implementation& implementation) {
-      const Policy* policy = plan.policy;
-      // A stranger's f64 may be its way of storing bf16: the dtype does not choose the policy.
-      if (policy == nullptr && is_external(implementation.name)) policy = &find_policy("derived");
-      results.push_back(judge(test_case, implementation, policy, options.kernels, options.repeats));
-    };
-    if (!plan.implementations.empty()) {
-      for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
-    } else {
-      for (const Implementation& implementation : all_implementations()) {
-        if (!unsupported(implementation, test_case)) judge_by(implementation);
-      }
-      if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
-    }
+    judge_by_all(test_case, plan, options, results);
   } catch (const Interrupted&) {
     // What was judged before stands; the implementation that was stopped did nothing wrong.
   } catch (const Error& error) {
