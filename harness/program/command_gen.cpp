@@ -57,10 +57,10 @@ struct GenArguments {
 std::string case_line(const GenArguments& arguments) {
   std::string line = "op=" + arguments.op;
   for (const auto& [key, value] : arguments.values) {
-    if (!value.empty()) line += " " + key + "=" + value;
+    if (!value.empty()) line += fmt::format(" {}={}", key, value);
   }
   for (const auto& [key, on] : arguments.flags) {
-    if (on) line += " " + key + "=1";
+    if (on) line += fmt::format(" {}=1", key);
   }
   return line;
 }
