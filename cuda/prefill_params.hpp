@@ -26,9 +26,9 @@ struct alignas(16) ChunkEntry {
   std::int32_t rows;
 };
 
-/// Consecutive chunks of one sequence, as one launch of the chain kernel does them: from `chunk` on,
-/// counted over all sequences. The state comes from the caller (initial_state, or nothing) or from
-/// the run before, and goes to final_state or to the run after.
+/// Consecutive chunks of one sequence, as one launch of the chain kernel does them: from `chunk`
+/// on, counted over all sequences. The state comes from the caller (initial_state, or nothing) or
+/// from the run before, and goes to final_state or to the run after.
 struct alignas(16) RunEntry {
   std::int64_t chunk;
   std::int32_t chunks;
@@ -63,10 +63,10 @@ struct PrefillParams {
   device::Global<const ChunkEntry> chunks;    ///< of this segment
   device::Global<const RunEntry> runs;        ///< of this segment
   device::Global<std::byte> blobs;            ///< [chunks of the segment][HV][blob]
-  device::Global<const float> carry_in;       ///< [HV,128,128] of the run cut by the segment's start
-  device::Global<float> carry_out;            ///< the same, by its end
-  std::int64_t num_blocks;                    ///< with work, of the kernel being launched
-  std::int64_t first_chunk;                   ///< of the segment
+  device::Global<const float> carry_in;  ///< [HV,128,128] of the run cut by the segment's start
+  device::Global<float> carry_out;       ///< the same, by its end
+  std::int64_t num_blocks;               ///< with work, of the kernel being launched
+  std::int64_t first_chunk;              ///< of the segment
   PrefillStages stages;
   int HV;
   int v_blocks;  ///< blocks along V in the chain kernel
