@@ -6,6 +6,7 @@ docs_test.py PROGRAM SOURCE_ROOT [DOCUMENT...]
 """
 import fnmatch
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,16 @@ class Documents(unittest.TestCase):
         done = subprocess.run(["./kdacheck", *arguments, *(matching(SHORTENED, line) or [])], cwd=folder, capture_output=True,
                               text=True, timeout=120, env={**os.environ, "PATH": "/usr/bin:" + os.environ["PATH"]})
         self.assertEqual(done.returncode, status, done.stdout[-1500:] + done.stderr[-1500:])
+
+    def test_links_lead_somewhere(self):
+        for document in ONLY or documents():
+            with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+                text = file.read()
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if re.match(r"https?:|#|mailto:", target):
+                    continue
+                path = os.path.join(ROOT, os.path.dirname(document), target.split("#")[0])
+                self.assertTrue(os.path.exists(path), f"{document}: {target}")
 
     def test_commands_that_are_not_run_have_known_options(self):
         known = Help([PROGRAM])
