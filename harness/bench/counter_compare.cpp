@@ -58,10 +58,16 @@ Counts whole_numbers(const json& object, const std::string& path) {
   return counts;
 }
 
+/// Two of one name could not be told apart.
+void add(CounterFile& file, const Key& key, Counts counts, const std::string& path) {
+  if (!file.kernels.emplace(key, std::move(counts)).second)
+    refuse(path, key.first + " (" + key.second + "): is there twice");
+}
+
 void add_case(CounterFile& file, const json& entry, const std::string& path) {
   const std::string implementation = word(entry, "implementation", path);
   const std::string place = word(entry, "case", path);
-  file.kernels[{implementation, place}] = whole_numbers(member(entry, "total", path), path);
+  add(file, {implementation, place}, whole_numbers(member(entry, "total", path), path), path);
   int number = 0;
   for (const json& launch : list(entry, "launches", path)) {
     const std::string where = fmt::format("{}, launch {}", place, ++number);
@@ -74,7 +80,7 @@ void add_case(CounterFile& file, const json& entry, const std::string& path) {
       }
     }
     const std::string kernel = implementation + ": " + word(launch, "kernel", path);
-    file.kernels[{kernel, where}] = std::move(counts);
+    add(file, {kernel, where}, std::move(counts), path);
   }
 }
 
@@ -89,8 +95,8 @@ CounterFile read_counters(const json& parsed, const std::string& path) {
   for (const json& entry : list(parsed, "cases", path)) add_case(file, entry, path);
   for (const json& entry : list(parsed, "kernels", path)) {
     file.compiled = true;
-    file.kernels[{word(entry, "kernel", path), word(entry, "arch", path)}] =
-        whole_numbers(entry, path);
+    add(file, {word(entry, "kernel", path), word(entry, "arch", path)}, whole_numbers(entry, path),
+        path);
   }
   return file;
 }

@@ -37,18 +37,22 @@ std::int64_t number_before(std::string_view line, std::string_view words) {
   return value;
 }
 
-/// "kda::cuda::kernels::dev::name<kda::Bf16, 64>(kda::cuda::Params)" -> "name<Bf16, 64>".
+/// "kda::cuda::kernels::dev::name<kda::Bf16, (kda::Kind)1>(kda::cuda::Params)" ->
+/// "name<Bf16, (Kind)1>".
 std::string short_name(std::string_view full) {
   std::string out;
   std::size_t word = 0;  // where the qualified name being read begins in `out`
-  for (std::size_t i = 0; i < full.size() && full[i] != '('; ++i) {
+  int depth = 0;         // of angle brackets; outside them a parenthesis begins the parameters
+  for (std::size_t i = 0; i < full.size() && (depth > 0 || full[i] != '('); ++i) {
     if (full.substr(i, 2) == "::") {
       out.resize(word);
       ++i;
       continue;
     }
     out += full[i];
-    if (full[i] == '<' || full[i] == ' ' || full[i] == ',') word = out.size();
+    if (full[i] == '<') ++depth;
+    if (full[i] == '>') --depth;
+    if (std::string_view("<( ,)").find(full[i]) != std::string_view::npos) word = out.size();
   }
   // A template's name comes with its return type before it.
   const std::size_t bracket = out.find('<');

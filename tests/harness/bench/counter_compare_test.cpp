@@ -118,8 +118,10 @@ TEST(CompareCounters, RefusesOtherFilesAndVersions) {
   no_launches["cases"][0].erase("launches");
   json no_name = report();
   no_name["kernels"][0]["kernel"] = 7;
+  json twice = report();
+  twice["kernels"].push_back(twice["kernels"][0]);
   for (const json& bad : {json(1), json::array(), json::object(), json{{"format", "other"}}, later,
-                          text, no_launches, no_name}) {
+                          text, no_launches, no_name, twice}) {
     try {
       static_cast<void>(compare(report(), bad));
       ADD_FAILURE() << bad.dump().substr(0, 80);

@@ -87,6 +87,18 @@ TEST(PtxasLog, SaysWhatEachKernelNeeds) {
   EXPECT_TRUE(parse_ptxas_log("", "x.cu").empty());
 }
 
+TEST(PtxasLog, VariantsByEnumerationKeepTheirNames) {
+  const auto log = [](const std::string& symbol) {
+    return "ptxas info    : Compiling entry function '" + symbol + "' for 'sm_80'\n";
+  };
+  const auto name_of = [&](const std::string& symbol) {
+    return parse_ptxas_log(log(symbol), "x.cu").at(0).kernel;
+  };
+  EXPECT_EQ(name_of("_ZN3kda4cuda7kernels3dev12chain_kernelILNS0_6PolicyE2ELi32EEEvNS0_6ParamsE"),
+            "chain_kernel<(Policy)2, 32>");
+  EXPECT_EQ(name_of("_ZN3kda4cuda7kernels3dev10fit_kernelENS0_9FitParamsE"), "fit_kernel");
+}
+
 TEST(PtxasLog, KernelsOfAFolderGetTheirResidentBlocks) {
   const auto folder = std::filesystem::temp_directory_path() / "kdacheck_ptxas_test";
   std::filesystem::create_directories(folder);
