@@ -6,6 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kdacheck)
 
 install(TARGETS kdacheck_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY data/fixtures data/cases DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck)
+install(FILES data/mutate.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck)
 install(FILES bench/report.py DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/report)
 install(DIRECTORY bench/kdareport DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/report
         PATTERN __pycache__ EXCLUDE)

@@ -63,7 +63,7 @@ struct Mutation {
 class SiteLog {
  public:
   struct Entry {
-    Primitive primitive;
+    Primitive primitive = Primitive::kBlockBarrier;
     Site site;
   };
 

@@ -20,6 +20,9 @@ struct KernelSettings {
   cuda::simt::Order order = cuda::simt::Order::kInOrder;
   std::int64_t seeds = 1;  ///< schedules of a seeded order
   CopyTiming copies = CopyTiming::kLate;
+  // For mutation tests, see simt::Options.
+  const cuda::simt::Mutation* mutation = nullptr;
+  cuda::simt::SiteLog* sites = nullptr;  ///< makes the executor run with one worker
 };
 
 /// Every way of running a kernel that the settings ask for; more than one must give equal bits.

@@ -128,6 +128,11 @@ std::vector<Options> executor_modes(const KernelSettings& settings) {
           {.order = settings.order, .seed = static_cast<std::uint64_t>(seed), .copies = copy});
     }
   }
+  for (Options& mode : modes) {
+    mode.mutation = settings.mutation;
+    mode.sites = settings.sites;
+    if (settings.sites != nullptr) mode.workers = 1;
+  }
   return modes;
 }
 

@@ -142,6 +142,9 @@ void add_check_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--cases", arguments->case_files, "File with case lines; repeatable")
       ->allow_extra_args(false);
+  command->add_flag("--laws", run.laws,
+                    "Also check laws that need no right answer: causality to the bit, split runs,"
+                    " permuted heads, repeats, ...");
   command->add_option("--filter", run.filter, "Only cases whose name matches this glob");
   command->add_option("--junit", arguments->junit, "Write a JUnit XML report");
   command->add_option("--json", arguments->json, "Write a JSON report");

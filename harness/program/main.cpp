@@ -41,6 +41,7 @@ int run_program(int argc, char** argv) {
   add_compare_command(app, context);
   add_gen_command(app, context);
   add_list_command(app, context);
+  add_mutate_command(app, context);
   add_fit_command(app, context);
   add_predict_command(app, context);
   add_report_command(app, context);

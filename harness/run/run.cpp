@@ -4,6 +4,7 @@
 #include "harness/fixture/fixture.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/run/known_failures.hpp"
+#include "harness/run/laws.hpp"
 #include "harness/run/shell_quote.hpp"
 
 #include <algorithm>
@@ -112,6 +113,7 @@ std::string repeat_command(const RunOptions& options, const CaseResult& result) 
                                  : " --case " + shell_quoted(result.line);
   if (!result.implementation.empty()) command += " --impl " + shell_quoted(result.implementation);
   if (!options.policy.empty()) command += " --policy " + shell_quoted(options.policy);
+  if (options.laws) command += " --laws";
   if (!options.kernel_arguments.empty()) command += " " + options.kernel_arguments;
   if (is_external(result.implementation) && options.external.timeout != ExternalOptions{}.timeout)
     command += fmt::format(" --timeout {}", options.external.timeout);
@@ -148,6 +150,9 @@ void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& opt
     // A stranger's f64 may be its way of storing bf16: the dtype does not choose the policy.
     if (policy == nullptr && is_external(implementation.name)) policy = &find_policy("derived");
     results.push_back(judge(test_case, implementation, policy, options.kernels, options.repeats));
+    if (options.laws && results.back().verdict == Verdict::kPassed) {
+      judge_by_laws(test_case, implementation, options.kernels, results.back());
+    }
   };
   for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
   if (!plan.implementations.empty()) return;

@@ -19,8 +19,9 @@ struct RunOptions {
   std::vector<std::string> case_lines;            ///< judged after the files
   std::vector<std::string> implementations;       ///< empty = every one that serves the case
   std::string policy;                             ///< empty = chosen by the result's dtype
-  std::string filter;                             ///< glob on the case name; empty = all
-  std::int64_t shard_index = 1;                   ///< counts from 1
+  bool laws = false;             ///< a case passes only if the laws (laws.hpp) hold as well
+  std::string filter;            ///< glob on the case name; empty = all
+  std::int64_t shard_index = 1;  ///< counts from 1
   std::int64_t shard_count = 1;
   KernelSettings kernels;                ///< how CUDA kernels run
   std::string kernel_arguments;          ///< the same as arguments, for repeat commands
