@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/output_view.hpp"
 #include "cuda/recurrent_plan.hpp"
 #include "cuda/runtime.hpp"
 #include "reference/types/contract.hpp"
@@ -12,14 +13,6 @@
 #include <string>
 
 namespace kda::cuda {
-
-/// A tensor that is written; strides in elements.
-struct OutputView {
-  std::byte* data = nullptr;
-  Dtype dtype = Dtype::kF32;
-  Shape shape;
-  Shape strides;
-};
 
 /// A call of the recurrent kernel: the contract's problem, and what only this interface has.
 ///

@@ -1,5 +1,6 @@
 #include "cuda/recurrent_validate.hpp"
 
+#include "cuda/argument_checks.hpp"
 #include "reference/types/error.hpp"
 
 #include <cstdint>
@@ -11,11 +12,6 @@ namespace {
 
 constexpr std::uintptr_t kStateAlignment = 16;
 
-[[noreturn]] void refuse(ErrorCode code, const std::string& field, const std::string& wanted,
-                         const std::string& got) {
-  throw Error(code, field + ": wanted " + wanted + ", got " + got);
-}
-
 /// The contract knows f32 states only; storage in bf16 is this interface's own.
 Semantics check_contract(const RecurrentArgs& args) {
   if (args.problem.initial_state && args.problem.initial_state->dtype == Dtype::kBf16) {
@@ -24,26 +20,6 @@ Semantics check_contract(const RecurrentArgs& args) {
     return check(args.contract, in_f32);
   }
   return check(args.contract, args.problem);
-}
-
-void check_pointer(const char* field, const void* data, std::uintptr_t alignment) {
-  if (data == nullptr) refuse(ErrorCode::kNullPointer, field, "a buffer", "null");
-  if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
-    refuse(ErrorCode::kMisalignedPointer, field,
-           "a multiple of " + std::to_string(alignment) + " bytes", "another address");
-  }
-}
-
-void check_input(const char* field, const TensorView& view) {
-  if (view.size() == 0) return;
-  check_pointer(field, view.data, static_cast<std::uintptr_t>(size_of(view.dtype)));
-}
-
-void check_gate_parameter(const char* field, const std::optional<TensorView>& view,
-                          ErrorCode code) {
-  if (!view) return;
-  if (!view->is_dense()) refuse(code, field, "a dense tensor", "strides");
-  check_input(field, *view);
 }
 
 void check_output(const RecurrentArgs& args, const Semantics& s) {

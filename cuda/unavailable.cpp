@@ -1,4 +1,5 @@
 #include "cuda/fit_batch_plan.hpp"
+#include "cuda/prefill_plan.hpp"
 #include "cuda/recurrent_plan.hpp"
 #include "cuda/runtime.hpp"
 #include "reference/types/error.hpp"
@@ -12,6 +13,8 @@ std::unique_ptr<Device> open_gpu() {
 }
 
 const void* fit_gpu_symbol() { return nullptr; }
+const void* prefill_factors_symbol(std::size_t /*index*/) { return nullptr; }
+const void* prefill_chain_symbol(std::size_t /*index*/) { return nullptr; }
 const void* recurrent_gpu_symbol(std::size_t /*index*/) { return nullptr; }
 
 }  // namespace kda::cuda

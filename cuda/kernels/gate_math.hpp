@@ -89,5 +89,11 @@ KDA_DEVICE float decayed(float code, float s) {
   return device::fma_rn(code, s, kept);
 }
 
+/// The same plus x, with one rounding more than the state's own only where x is large.
+KDA_DEVICE float decayed_plus(float code, float s, float x) {
+  const float kept = (device::float_bits(code) >> 31) != 0 ? s : 0.F;
+  return kept + device::fma_rn(code, s, x);
+}
+
 }  // namespace KDA_FLAVOUR
 }  // namespace kda::cuda::kernels

@@ -1,6 +1,7 @@
 #include "harness/implementation/registry_cuda.hpp"
 
 #include "cuda/fit_batch.hpp"
+#include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
 #include "harness/implementation/registry_fit.hpp"
 #include "reference/fit_bootstrap.hpp"
@@ -10,6 +11,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 namespace kda::harness {
@@ -54,20 +56,35 @@ std::unique_ptr<cuda::Device> gpu_for(DeviceChoice choice) {
                   to_string(other) + " differ");
 }
 
-Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
-  const auto& kda_case = std::get<KdaCase>(test_case.inputs);
-  const Problem problem = kda_case.problem();
-  if (const auto gpu = gpu_for(settings.device))
-    return cuda::run_recurrent(kda_case.contract, problem, *gpu);
+/// On the GPU where there is one, else on the executor in every mode asked for, which must agree.
+Outputs run_kernel(const KernelSettings& settings,
+                   const std::function<Outputs(cuda::Device&)>& kernel) {
+  if (const auto gpu = gpu_for(settings.device)) return kernel(*gpu);
   const std::vector<Options> modes = executor_modes(settings);
-  Outputs first = cuda::run_recurrent_cpu(kda_case.contract, problem, modes.front());
+  Outputs first = kernel(*cuda::open_executor(modes.front()));
   for (auto mode = modes.begin() + 1; mode != modes.end(); ++mode) {
-    const Outputs other = cuda::run_recurrent_cpu(kda_case.contract, problem, *mode);
+    const Outputs other = kernel(*cuda::open_executor(*mode));
     if (const char* tensor = difference(first, other)) {
       throw_race(tensor, modes.front(), *mode);
     }
   }
   return first;
+}
+
+Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
+  const auto& kda_case = std::get<KdaCase>(test_case.inputs);
+  const Problem problem = kda_case.problem();
+  return run_kernel(settings, [&](cuda::Device& device) {
+    return cuda::run_recurrent(kda_case.contract, problem, device);
+  });
+}
+
+template <cuda::PrefillPolicy kPolicy>
+Answer run_prefill(const Case& test_case, const KernelSettings& settings) {
+  const Problem problem = std::get<KdaCase>(test_case.inputs).problem();
+  return run_kernel(settings, [&](cuda::Device& device) {
+    return cuda::run_prefill(problem, {.policy = kPolicy}, device);
+  });
 }
 
 std::optional<std::string> recurrent_limit(const Case& test_case) {
@@ -152,6 +169,24 @@ std::vector<Implementation> cuda_implementations() {
                  .ops = {Op::kChunkKda, Op::kRecurrentKda},
                  .limit = recurrent_limit,
                  .run = run_recurrent,
+                 .by_head = true});
+  all.push_back({.name = "cuda-prefill",
+                 .description = "CUDA chunked prefill on matrix units",
+                 .ops = {Op::kKdaPrefill},
+                 .limit = {},
+                 .run = run_prefill<cuda::PrefillPolicy::kMixed>,
+                 .by_head = true});
+  all.push_back({.name = "cuda-prefill-x",
+                 .description = "cuda-prefill with every operand as two bf16 parts",
+                 .ops = {Op::kKdaPrefill},
+                 .limit = {},
+                 .run = run_prefill<cuda::PrefillPolicy::kSplit>,
+                 .by_head = true});
+  all.push_back({.name = "cuda-prefill-bf16",
+                 .description = "cuda-prefill with single bf16 operands, for comparison",
+                 .ops = {Op::kKdaPrefill},
+                 .limit = {},
+                 .run = run_prefill<cuda::PrefillPolicy::kBf16>,
                  .by_head = true});
   all.push_back({.name = "cuda-fit",
                  .description = "CUDA batched quadratic fits in f64, a warp each",
