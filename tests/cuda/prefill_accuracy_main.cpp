@@ -1,3 +1,4 @@
+#include "cuda/prefill.hpp"
 #include "reference/peer_prefill.hpp"
 #include "reference/recurrent.hpp"
 #include "tests/cuda/prefill_families.hpp"
@@ -30,8 +31,17 @@ Compute peer(const reference::PeerFormats& formats) {
   };
 }
 
+Compute kernel(cuda::PrefillPolicy policy) {
+  return [policy](const Problem& p, const Semantics&) {
+    return cuda::run_prefill_cpu(p, {.policy = policy}, {});
+  };
+}
+
 std::vector<Candidate> candidates() {
-  return {{"f32", reference::recurrent_f32, false},
+  return {{"cuda M", kernel(cuda::PrefillPolicy::kMixed), true},
+          {"cuda X", kernel(cuda::PrefillPolicy::kSplit), true},
+          {"cuda bf16", kernel(cuda::PrefillPolicy::kBf16), false},
+          {"f32", reference::recurrent_f32, false},
           {"peer M", peer(reference::kPeerMixed), true},
           {"peer X", peer(reference::kPeerSplit), true},
           {"peer bf16", peer(reference::kPeerBf16), false}};
