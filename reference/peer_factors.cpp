@@ -83,37 +83,39 @@ Matrix substituted(const Matrix& L) {
 }
 
 /// Kg and Qg: with f16 a token's largest factor becomes a power of two of its own.
-void gated_operands(const ChunkInputs& x, OperandFormat format, Factors& f) {
-  constexpr float kSmallest = -120.F;
-  Matrix G = x.g_log2;
-  for (Index i = 1; i < kChunk; ++i) G.row(i) += G.row(i - 1);
+void gated_operands(const ChunkInputs& x, const Matrix& decay, OperandFormat format, Factors& f) {
+  constexpr int kSmallest = -100;
+  Matrix factor = decay;  // exp(G), as a product
+  for (Index i = 1; i < kChunk; ++i) {
+    factor.row(i) = factor.row(i).cwiseProduct(factor.row(i - 1));
+  }
   f.token_unscale = Vector::Ones(kChunk);
   if (format == OperandFormat::kF16) {
     for (Index i = 0; i < kChunk; ++i) {
-      const float anchor = std::max(std::floor(G.row(i).maxCoeff()), kSmallest);
-      G.row(i).array() -= anchor;
-      f.token_unscale(i) = std::exp2(anchor) / kFixed;
+      const float largest = factor.row(i).maxCoeff();
+      const int power = largest > 0 ? std::max(std::ilogb(largest), kSmallest) : kSmallest;
+      factor.row(i) *= std::ldexp(kFixed, -power);
+      f.token_unscale(i) = std::ldexp(1.F, power) / kFixed;
     }
   }
-  const Matrix factor = fixed_scale(format) * exp2(G);
   f.Kg = round_to(format, x.k.cwiseProduct(factor));
   f.Qg = round_to(format, x.q.cwiseProduct(factor));
 }
 
 /// Kd: with f16 the decays count to the last token that writes, the rest is a factor by channel.
-void written_operand(const ChunkInputs& x, OperandFormat format, Factors& f) {
+void written_operand(const ChunkInputs& x, const Matrix& decay, OperandFormat format, Factors& f) {
   Index last = kChunk - 1;
   if (format == OperandFormat::kF16) {
     while (last >= 0 && x.beta(last) == 0) --last;
   }
-  Row rest = Row::Zero(x.k.cols());
-  for (Index i = kChunk - 1; i > last; --i) rest += x.g_log2.row(i);
-  f.channel_unscale = exp2(rest) / fixed_scale(format);
+  Row rest = Row::Ones(x.k.cols());
+  for (Index i = kChunk - 1; i > last; --i) rest = rest.cwiseProduct(decay.row(i));
+  f.channel_unscale = rest / fixed_scale(format);
   Matrix values = Matrix::Zero(kChunk, x.k.cols());
-  Row sum = Row::Zero(x.k.cols());
+  Row run = fixed_scale(format) * Row::Ones(x.k.cols());
   for (Index i = last; i >= 0; --i) {
-    values.row(i) = fixed_scale(format) * x.k.row(i).cwiseProduct(exp2(sum).row(0));
-    sum += x.g_log2.row(i);
+    values.row(i) = x.k.row(i).cwiseProduct(run);
+    run = run.cwiseProduct(decay.row(i));
   }
   f.Kd = round_to(format, values);
 }
@@ -181,9 +183,8 @@ Matrix inverse(const Matrix& L, OperandFormat merges) {
   X.bottomRightCorner(half, half) = inverse(L.bottomRightCorner(half, half), merges);
   const auto operand = [&](const Matrix& block) { return round_to(merges, block); };
   const Matrix inner =
-      product(operand(L.bottomLeftCorner(half, half)), operand(X.topLeftCorner(half, half)));
-  X.bottomLeftCorner(half, half) =
-      -product(operand(X.bottomRightCorner(half, half)), operand(inner));
+      product(operand(X.bottomRightCorner(half, half)), operand(L.bottomLeftCorner(half, half)));
+  X.bottomLeftCorner(half, half) = -product(operand(inner), operand(X.topLeftCorner(half, half)));
   return X;
 }
 
@@ -201,8 +202,8 @@ Factors factorise(const ChunkInputs& x, const PeerFormats& formats) {
   }
   f.X = inverse(x.beta.asDiagonal() * f.A, formats.merges);
   f.T = (f.X * x.beta.asDiagonal()).cwiseMax(-kLargestT).cwiseMin(kLargestT);
-  gated_operands(x, formats.gated, f);
-  written_operand(x, formats.written, f);
+  gated_operands(x, decay, formats.gated, f);
+  written_operand(x, decay, formats.written, f);
   decay_of(x, f);
   return f;
 }

@@ -40,6 +40,8 @@ struct Implementation {
   std::function<Answer(const Case&, const KernelSettings&)> run;
   /// May be run one value head at a time, so that large cases need little memory.
   bool by_head = false;
+  /// One line that narrows down why a result of this case is wrong. May be empty.
+  std::function<std::string(const Case&)> diagnose{};
 };
 
 /// Nothing when the implementation serves the case, else why not: another op, a limit of its own,

@@ -3,6 +3,7 @@
 #include "cuda/fit_batch.hpp"
 #include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
+#include "harness/implementation/prefill_stages.hpp"
 #include "harness/implementation/registry_fit.hpp"
 #include "reference/fit_bootstrap.hpp"
 
@@ -85,6 +86,11 @@ Answer run_prefill(const Case& test_case, const KernelSettings& settings) {
   return run_kernel(settings, [&](cuda::Device& device) {
     return cuda::run_prefill(problem, {.policy = kPolicy}, device);
   });
+}
+
+template <cuda::PrefillPolicy kPolicy>
+std::string diagnose_prefill_with(const Case& test_case) {
+  return diagnose_prefill(test_case, kPolicy);
 }
 
 std::optional<std::string> recurrent_limit(const Case& test_case) {
@@ -175,19 +181,22 @@ std::vector<Implementation> cuda_implementations() {
                  .ops = {Op::kKdaPrefill},
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kMixed>,
-                 .by_head = true});
+                 .by_head = true,
+                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kMixed>});
   all.push_back({.name = "cuda-prefill-x",
                  .description = "cuda-prefill with every operand as two bf16 parts",
                  .ops = {Op::kKdaPrefill},
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kSplit>,
-                 .by_head = true});
+                 .by_head = true,
+                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kSplit>});
   all.push_back({.name = "cuda-prefill-bf16",
                  .description = "cuda-prefill with single bf16 operands, for comparison",
                  .ops = {Op::kKdaPrefill},
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kBf16>,
-                 .by_head = true});
+                 .by_head = true,
+                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kBf16>});
   all.push_back({.name = "cuda-fit",
                  .description = "CUDA batched quadratic fits in f64, a warp each",
                  .ops = {Op::kFit},

@@ -225,6 +225,8 @@ CaseResult judge(const Case& test_case, const Implementation& implementation, co
     set(result, Verdict::kFailed, "exception",
         std::string("unexpected exception: ") + error.what());
   }
+  if (result.verdict == Verdict::kFailed && result.comparison && implementation.diagnose)
+    result.detail += "; " + implementation.diagnose(test_case);
   return result;
 }
 
