@@ -39,11 +39,8 @@ PrefillParams call_params(const PrefillArgs& args, const Semantics& s) {
   params.initial_state = floats(p.initial_state);
   params.final_state = floats(args.final_state);
   params.h = floats(args.h);
-  params.stages = {{args.stages.log_decay},
-                   {args.stages.A},
-                   {args.stages.Q},
-                   {args.stages.T},
-                   {args.stages.U}};
+  params.stages = {
+      {args.stages.log_decay}, {args.stages.A}, {args.stages.Q}, {args.stages.T}, {args.stages.U}};
   params.HV = static_cast<int>(s.HV);
   params.gate = s.gate;
   params.beta_form = s.beta;

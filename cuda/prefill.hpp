@@ -25,9 +25,9 @@ struct PrefillStageViews {
 
 /// A call of the prefill kernel: contract kda_prefill.
 ///
-/// Tensors lie in device memory; cu_seqlens lies in host memory, since it is checked. q, k, v, g and
-/// o have any strides but dense rows of 128 elements that start at multiples of 16 bytes. beta has
-/// any strides. A_log, dt_bias, initial_state, final_state and h are dense.
+/// Tensors lie in device memory; cu_seqlens lies in host memory, since it is checked. q, k, v, g
+/// and o have any strides but dense rows of 128 elements that start at multiples of 16 bytes. beta
+/// has any strides. A_log, dt_bias, initial_state, final_state and h are dense.
 ///
 /// Finite inputs only, but for g = -inf. Others spread to no other sequence and no other head; of
 /// their own head they spoil the state from their chunk on, all outputs from their token on, and
@@ -38,7 +38,7 @@ struct PrefillArgs {
   std::optional<OutputView> final_state;  ///< [N,HV,128,128] f32; wanted with output_final_state
   std::optional<OutputView> h;  ///< [NT,HV,128,128] f32; wanted with return_intermediate_states
   PrefillStageViews stages;
-  std::byte* workspace = nullptr;   ///< at least plan.workspace.bytes, 128-byte aligned
+  std::byte* workspace = nullptr;  ///< at least plan.workspace.bytes, 128-byte aligned
   std::size_t workspace_bytes = 0;
   PrefillOptions options;
 };

@@ -22,16 +22,15 @@ struct Compiled {
   std::size_t shared_bytes;
 };
 
-#define KDA_FACTORS(policy)                \
-  {&run_factors<PrefillPolicy::policy>,    \
+#define KDA_FACTORS(policy)             \
+  {&run_factors<PrefillPolicy::policy>, \
    static_cast<std::size_t>(kernels::FactorMemory<PrefillPolicy::policy>::kBytes)},
 constexpr Compiled kFactors[] = {KDA_PREFILL_POLICIES(KDA_FACTORS)};
 #undef KDA_FACTORS
 
-#define KDA_CHAIN(policy, columns)                                          \
-  {&run_chain<PrefillPolicy::policy, columns>,                              \
-   static_cast<std::size_t>(kernels::kChainStages<PrefillPolicy::policy> *  \
-                            kernels::ChainStage<PrefillPolicy::policy, columns>::kBytes)},
+#define KDA_CHAIN(policy, columns)             \
+  {&run_chain<PrefillPolicy::policy, columns>, \
+   std::size_t{kernels::StageFormat<PrefillPolicy::policy>::shared_bytes(columns)}},
 constexpr Compiled kChains[] = {KDA_PREFILL_CHAINS(KDA_CHAIN)};
 #undef KDA_CHAIN
 

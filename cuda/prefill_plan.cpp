@@ -148,9 +148,9 @@ PrefillPlan plan_prefill(const PrefillExtents& e, const PrefillOptions& options)
   for (PrefillSegment& segment : plan.segments) {
     segment.factors =
         shape_of(segment.chunks * e.HV, 256, prefill_factors_shared_bytes(plan.policy));
-    segment.chain = shape_of(segment.runs * e.HV * v_blocks,
-                             static_cast<unsigned>(plan.v_columns) * 2,
-                             prefill_chain_shared_bytes(plan.policy, plan.v_columns));
+    segment.chain =
+        shape_of(segment.runs * e.HV * v_blocks, static_cast<unsigned>(plan.v_columns) * 2,
+                 prefill_chain_shared_bytes(plan.policy, plan.v_columns));
   }
   place_workspace(plan);
   return plan;

@@ -19,9 +19,9 @@ namespace kda::cuda {
 /// What a caller may choose. Only `policy` changes results; no choice of the others changes a bit.
 struct PrefillOptions {
   PrefillPolicy policy = PrefillPolicy::kMixed;
-  int v_columns = 0;                    ///< of a block of the chain: 64, 32, or 0 for `multiprocessors`
+  int v_columns = 0;  ///< of a block of the chain: 64, 32, or 0 for `multiprocessors`
   std::int64_t chunks_per_segment = 0;  ///< 0: so that a segment's workspace is about 600 MB
-  int multiprocessors = 132;            ///< of the device; the chain takes narrow blocks to fill them
+  int multiprocessors = 132;  ///< of the device; the chain takes narrow blocks to fill them
 };
 
 /// What a plan depends on.
@@ -40,7 +40,6 @@ struct PrefillSegment {
   std::int64_t runs = 0;
   LaunchShape factors;
   LaunchShape chain;
-
 };
 
 /// Offsets in the workspace, in bytes; multiples of 128.

@@ -77,8 +77,7 @@ Semantics validate_prefill(const PrefillArgs& args) {
   }
   check_wanted("final_state", args.final_state, s.final_state, s.state_shape(s.N()),
                ErrorCode::kInitialStateInvalid);
-  check_wanted("h", args.h, s.chunk_states, s.state_shape(s.num_chunks),
-               ErrorCode::kShapeMismatch);
+  check_wanted("h", args.h, s.chunk_states, s.state_shape(s.num_chunks), ErrorCode::kShapeMismatch);
   check_rows("q", p.q);
   check_rows("k", p.k);
   check_rows("v", p.v);
@@ -88,8 +87,8 @@ Semantics validate_prefill(const PrefillArgs& args) {
     check_gate_parameter("A_log", p.A_log, ErrorCode::kALogInvalid);
     check_gate_parameter("dt_bias", p.dt_bias, ErrorCode::kDtBiasInvalid);
   }
-  for (const auto* stage : {args.stages.log_decay, args.stages.A, args.stages.Q, args.stages.T,
-                            args.stages.U}) {
+  for (const auto* stage :
+       {args.stages.log_decay, args.stages.A, args.stages.Q, args.stages.T, args.stages.U}) {
     if (stage != nullptr) check_pointer("stages", stage, alignof(float));
   }
   return s;

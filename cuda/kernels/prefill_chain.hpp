@@ -18,87 +18,117 @@
 namespace kda::cuda::kernels {
 inline namespace KDA_FLAVOUR {
 
-/// Value columns of a block and stages of the copy pipeline.
+/// A stage in shared memory: the blob, with rows of Kg, Qg and Kd padded, and the rows of v.
 template <PrefillPolicy kPolicy>
-constexpr int kChainStages = kPolicy == PrefillPolicy::kSplit ? 1 : 2;
-
-template <PrefillPolicy kPolicy, int kColumnsV>
-struct ChainStage {
-  static constexpr int kBytes =
-      PrefillFormat<kPolicy>::kBlobBytes + kPrefillChunk * kColumnsV * 2;
+struct StageFormat {
+  using Blob = PrefillFormat<kPolicy>;
+  static constexpr int kParts = Blob::kWideParts;
+  static constexpr int kTileBytes = kPrefillChunk * kPaddedRow;
+  static constexpr int kKg = 0;
+  static constexpr int kQg = kParts * kTileBytes;
+  static constexpr int kKd = 2 * kParts * kTileBytes;
+  static constexpr int kRest = 3 * kParts * kTileBytes;  ///< from T on as in the blob
+  static constexpr int kShift = kRest - Blob::kT;
+  static constexpr int kT = Blob::kT + kShift;
+  static constexpr int kQ = Blob::kQ + kShift;
+  static constexpr int kDecay = Blob::kDecay + kShift;
+  static constexpr int kKap = Blob::kKap + kShift;
+  static constexpr int kP = Blob::kP + kShift;
+  static constexpr int kVScale = Blob::kVScale + kShift;
+  static constexpr int kOScale = Blob::kOScale + kShift;
+  static constexpr int kV = Blob::kBlobBytes + kShift;
+  /// Of a stage, with v.
+  KDA_HOST_DEVICE static constexpr int bytes(int v_columns) {
+    return kV + kPrefillChunk * v_columns * 2;
+  }
+  // Where operands have two parts, registers do not hold all accumulators: those of Qg S wait in
+  // shared memory behind the stage, [32][threads] f32.
+  static constexpr bool kParks = kParts == 2;
+  static constexpr int kStages = kParks ? 1 : 2;
+  KDA_HOST_DEVICE static constexpr int shared_bytes(int v_columns) {
+    return kStages * bytes(v_columns) + (kParks ? 32 * 2 * v_columns * 4 : 0);
+  }
 };
 
 /// What a block works on.
 struct ChainPlace {
-  RunEntry run;
+  int run;  ///< of the segment
   int hv;
   int v0;
 };
 
 KDA_DEVICE ChainPlace chain_place(const PrefillParams& p, std::int64_t block, int columns) {
   const std::int64_t row = block / p.v_blocks;
+  return {static_cast<int>(row / p.HV), static_cast<int>(row % p.HV),
+          static_cast<int>(block % p.v_blocks) * columns};
+}
+
+KDA_DEVICE RunEntry load_run(const PrefillParams& p, int run) {
   const auto words = p.runs.as<const Vec<std::int32_t, 4>>();
-  const std::int64_t r = row / p.HV;
-  const auto first = device::load(words, 2 * r);
-  const auto second = device::load(words, 2 * r + 1);
-  ChainPlace place{};
-  place.run.chunk = static_cast<std::int64_t>(static_cast<std::uint32_t>(first.x[0])) |
-                    static_cast<std::int64_t>(first.x[1]) << 32;
-  place.run.chunks = first.x[2];
-  place.run.n = first.x[3];
-  place.run.continues = second.x[0];
-  place.run.continued = second.x[1];
-  place.hv = static_cast<int>(row % p.HV);
-  place.v0 = static_cast<int>(block % p.v_blocks) * columns;
-  return place;
+  const auto first = device::load(words, 2LL * run);
+  const auto second = device::load(words, 2LL * run + 1);
+  RunEntry entry{};
+  entry.chunk = join_words(first.x[0], first.x[1]);
+  entry.chunks = first.x[2];
+  entry.n = first.x[3];
+  entry.continues = second.x[0];
+  entry.continued = second.x[1];
+  return entry;
 }
 
 /// S^T of a warp: tile n has channels 8n .. 8n+7, lane l rows l/4 and l/4 + 8.
 using StateTiles = FloatMatrix<16, 4>;
 
-/// Where a lane's part of a state begins. `head` is [K,V] or [V,K].
-struct StateLane {
-  int channel;  ///< of element 0 in tile 0
-  int column;   ///< value column of rows 0-7; + 8 for the others
-};
+/// Element (tile 0, row 0-7, first channel) of a lane in a state [V,K] or [K,V]; others lie at
+/// constant distances.
+KDA_DEVICE int state_offset(bool v_first, int v0, int lane) {
+  const int column = v0 + lane / 4;
+  const int channel = lane % 4 * 2;
+  return v_first ? column * kPrefillDim + channel : channel * kPrefillDim + column;
+}
 
-KDA_DEVICE void load_state(const PrefillParams& p, Global<const float> head, StateLane lane,
-                           StateTiles& s) {
+/// `lane_state` is at state_offset.
+KDA_DEVICE void load_state(bool v_first, Global<const float> lane_state, StateTiles& s) {
+  if (v_first) {
+    const auto pairs = lane_state.as<const Vec<float, 2>>();
+    KDA_UNROLL
+    for (int n = 0; n < 16; ++n) {
+      KDA_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const auto pair = device::load(pairs, half * 4 * kPrefillDim + 4 * n);
+        s[n][2 * half] = pair.x[0];
+        s[n][2 * half + 1] = pair.x[1];
+      }
+    }
+    return;
+  }
   KDA_UNROLL
   for (int n = 0; n < 16; ++n) {
     KDA_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int channel = 8 * n + lane.channel;
-      const int column = lane.column + 8 * half;
-      if (p.state_v_first) {
-        const int at = column * kPrefillDim + channel;
-        const auto pair = device::load((head + at).template as<const Vec<float, 2>>(), 0);
-        s[n][2 * half] = pair.x[0];
-        s[n][2 * half + 1] = pair.x[1];
-      } else {
-        s[n][2 * half] = device::load(head, channel * kPrefillDim + column);
-        s[n][2 * half + 1] = device::load(head, (channel + 1) * kPrefillDim + column);
-      }
+    for (int e = 0; e < 4; ++e) {
+      s[n][e] = device::load(lane_state, (8 * n + e % 2) * kPrefillDim + e / 2 * 8);
     }
   }
 }
 
-KDA_DEVICE void store_state(const PrefillParams& p, Global<float> head, StateLane lane,
-                            const StateTiles& s) {
+KDA_DEVICE void store_state(bool v_first, Global<float> lane_state, const StateTiles& s) {
+  if (v_first) {
+    const auto pairs = lane_state.as<Vec<float, 2>>();
+    KDA_UNROLL
+    for (int n = 0; n < 16; ++n) {
+      KDA_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        device::store(pairs, half * 4 * kPrefillDim + 4 * n,
+                      {{s[n][2 * half], s[n][2 * half + 1]}});
+      }
+    }
+    return;
+  }
   KDA_UNROLL
   for (int n = 0; n < 16; ++n) {
     KDA_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int channel = 8 * n + lane.channel;
-      const int column = lane.column + 8 * half;
-      if (p.state_v_first) {
-        const int at = column * kPrefillDim + channel;
-        device::store((head + at).template as<Vec<float, 2>>(), 0,
-                      {{s[n][2 * half], s[n][2 * half + 1]}});
-      } else {
-        device::store(head, channel * kPrefillDim + column, s[n][2 * half]);
-        device::store(head, (channel + 1) * kPrefillDim + column, s[n][2 * half + 1]);
-      }
+    for (int e = 0; e < 4; ++e) {
+      device::store(lane_state, (8 * n + e % 2) * kPrefillDim + e / 2 * 8, s[n][e]);
     }
   }
 }
@@ -142,25 +172,57 @@ KDA_DEVICE void row_scales(const FloatMatrix<kTiles, 4>& x, PowerScale& upper, P
   lower = f16_scale(bottom);
 }
 
+/// What of the addresses of ldmatrix depends on the lane; the rest are constants. Of the four 8x8
+/// matrices, m = 0 .. 3, lane 8m + r supplies row r.
+struct LaneOffsets {
+  int tile;        ///< in Kg and Qg, m: rows 8 (m/2), channels 8 (m%2)
+  int transposed;  ///< in Kd, m: rows 8 (m%2), channels 8 (m/2)
+  int triangle;    ///< in T and Q, as `tile`
+  int v;           ///< in v, as `tile`
+
+  template <int kColumnsV>
+  KDA_DEVICE static LaneOffsets of(int warp, int lane) {
+    constexpr int kUnits = kColumnsV / 8;
+    const int odd = lane / 8 % 2;
+    const int late = lane / 16;
+    const int row = 8 * late + lane % 8;
+    return {padded_byte(row, 8 * odd), padded_byte(8 * odd + lane % 8, 8 * late),
+            prefill_triangle_byte(row, 8 * odd),
+            row * kColumnsV * 2 + v_unit<kUnits>(row, 2 * warp + odd) * 16};
+  }
+  /// Place of a 16-byte piece in a row of v of kUnits pieces.
+  template <int kUnits>
+  KDA_DEVICE static int v_unit(int row, int unit) {
+    return unit ^ (row * kUnits / 8 & (kUnits - 1));
+  }
+};
+
 /// Copies a chunk's blob and its rows of v into a stage.
 template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_DEVICE void copy_chunk(const PrefillParams& p, const ChainPlace& place, std::int64_t chunk,
+KDA_DEVICE void copy_chunk(const PrefillParams& p, const ChainPlace& place, int chunk,
                            Shared<std::byte> stage, int thread) {
-  using Format = PrefillFormat<kPolicy>;
+  using Blob = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
   constexpr int kThreads = kColumnsV * 2;
-  constexpr int kUnitsPerRow = kColumnsV / 8;
+  constexpr int kUnitsPerTileRow = kPrefillDim / 8;
+  constexpr int kRowsAtOnce = kThreads / kUnitsPerTileRow;
   const Global<const std::byte> blob =
-      p.blobs + (chunk * p.HV + place.hv) * std::int64_t{Format::kBlobBytes};
-  KDA_UNROLL
-  for (int unit = 0; unit < Format::kBlobBytes / 16; unit += kThreads) {
-    const int mine = unit + thread;
-    if (mine < Format::kBlobBytes / 16) {
-      device::copy_async<16>(stage + mine * 16, blob + mine * 16);
-    }
+      p.blobs + (std::int64_t{chunk} * p.HV + place.hv) * Blob::kBlobBytes;
+  // Loops are not unrolled: the addresses would be kept in registers from chunk to chunk.
+  const auto rows_from = blob + thread * 16;
+  const auto rows_to =
+      stage + (thread / kUnitsPerTileRow * kPaddedRow + thread % kUnitsPerTileRow * 16);
+  KDA_NO_UNROLL
+  for (int row = 0; row < 3 * Stage::kParts * kPrefillChunk; row += kRowsAtOnce) {
+    device::copy_async<16>(rows_to + row * kPaddedRow, rows_from + row * (kPrefillDim * 2));
+  }
+  KDA_NO_UNROLL
+  for (int at = thread * 16; at < Blob::kBlobBytes - Blob::kT; at += kThreads * 16) {
+    device::copy_async<16>(stage + Stage::kRest + at, blob + Blob::kT + at);
   }
   const ChunkEntry entry = load_chunk(p, chunk);
-  const Shared<std::byte> v_stage = stage + Format::kBlobBytes;
-  KDA_UNROLL
+  constexpr int kUnitsPerRow = kColumnsV / 8;
+  KDA_NO_UNROLL
   for (int first = 0; first < kPrefillChunk * kUnitsPerRow; first += kThreads) {
     const int row = (first + thread) / kUnitsPerRow;
     const int unit = (first + thread) % kUnitsPerRow;
@@ -168,47 +230,45 @@ KDA_DEVICE void copy_chunk(const PrefillParams& p, const ChainPlace& place, std:
     const bool inside = row < entry.rows;
     const std::int64_t at = entry.b * p.v.b + (entry.begin + (inside ? row : 0)) * p.v.t +
                             place.hv * p.v.h + place.v0 + unit * 8;
-    const int swizzled = unit ^ (row * kUnitsPerRow / 8 & (kUnitsPerRow - 1));
-    device::copy_async<16>(v_stage + row * kColumnsV * 2 + swizzled * 16, p.v.data + at * 2,
-                           inside ? 16 : 0);
+    const int to = row * kColumnsV * 2 + LaneOffsets::v_unit<kUnitsPerRow>(row, unit) * 16;
+    device::copy_async<16>(stage + Stage::kV + to, p.v.data + at * 2, inside ? 16 : 0);
   }
   device::copy_commit();
 }
 
 /// Two neighbouring B fragments of Kg or Qg: tokens row .. row+15, channels 16 step ..
 template <int kParts>
-KDA_DEVICE void load_rows(Shared<std::byte> tile, int row, int step, int lane,
+KDA_DEVICE void load_rows(Shared<std::byte> tile, int row, int step, const LaneOffsets& offsets,
                           FragmentPair<kParts>& b) {
-  const int at = prefill_tile_byte(row + lane / 16 * 8 + lane % 8, 16 * step + lane / 8 % 2 * 8);
+  const auto at = tile + (offsets.tile + row * kPaddedRow + 32 * step);
   KDA_UNROLL
   for (int part = 0; part < kParts; ++part) {
-    device::ldmatrix(
-        b[part], (tile + (at + part * kPrefillChunk * kPrefillDim * 2)).template as<Bf16>());
+    const int more = part * kPrefillChunk * kPaddedRow;
+    device::ldmatrix(b[part], (at + more).template as<Bf16>());
   }
 }
 
 /// Of Kd: channels channel .. channel+15, tokens 16 step ..
 template <int kParts>
-KDA_DEVICE void load_columns(Shared<std::byte> tile, int channel, int step, int lane,
-                             FragmentPair<kParts>& b) {
-  const int at = prefill_tile_byte(16 * step + lane / 8 % 2 * 8 + lane % 8, channel + lane / 16 * 8);
+KDA_DEVICE void load_columns(Shared<std::byte> tile, int channel, int step,
+                             const LaneOffsets& offsets, FragmentPair<kParts>& b) {
+  const auto at = tile + (offsets.transposed + step * 16 * kPaddedRow + 2 * channel);
   KDA_UNROLL
   for (int part = 0; part < kParts; ++part) {
-    device::ldmatrix_trans(
-        b[part], (tile + (at + part * kPrefillChunk * kPrefillDim * 2)).template as<Bf16>());
+    const int more = part * kPrefillChunk * kPaddedRow;
+    device::ldmatrix_trans(b[part], (at + more).template as<Bf16>());
   }
 }
 
 /// Of T or Q: rows 16 i .., columns 16 j ..
 template <int kParts>
-KDA_DEVICE void load_block(Shared<std::byte> triangle, int i, int j, int lane,
+KDA_DEVICE void load_block(Shared<std::byte> triangle, int i, int j, const LaneOffsets& offsets,
                            FragmentPair<kParts>& b) {
-  const int at =
-      prefill_triangle_byte(16 * i + lane / 16 * 8 + lane % 8, 16 * j + lane / 8 % 2 * 8);
+  const auto at = triangle + offsets.triangle;
   KDA_UNROLL
   for (int part = 0; part < kParts; ++part) {
-    device::ldmatrix(b[part],
-                     (triangle + (at + part * 10 * 512)).template as<Bf16>());
+    const int more = (i * (i + 1) / 2 + j) * 512 + part * 10 * 512;
+    device::ldmatrix(b[part], (at + more).template as<Bf16>());
   }
 }
 
@@ -217,12 +277,13 @@ KDA_DEVICE Vec<float, 2> load_pair(Shared<std::byte> vector, int i) {
   return device::load((vector + i * 4).as<const Vec<float, 2>>(), 0);
 }
 
-/// P = S^T Kg^T and O = S^T Qg^T, times 1 / down of rows and 1 / p of columns.
+/// sum += S^T X^T for X = Kg and Qg, but for the powers of two of rows and columns.
 template <PrefillPolicy kPolicy>
 KDA_DEVICE void read_state(Shared<std::byte> stage, const StateTiles& s, const PowerScale& upper,
-                           const PowerScale& lower, int lane, FloatMatrix<8, 4>& k_read,
-                           FloatMatrix<8, 4>& q_read) {
+                           const PowerScale& lower, const LaneOffsets& offsets,
+                           FloatMatrix<8, 4>& k_read, FloatMatrix<8, 4>& q_read) {
   using Format = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
   constexpr int kParts = Format::kWideParts;
   constexpr bool kF16 = Format::kWideF16;
   KDA_UNROLL
@@ -232,54 +293,61 @@ KDA_DEVICE void read_state(Shared<std::byte> stage, const StateTiles& s, const P
     KDA_UNROLL
     for (int pair = 0; pair < 4; ++pair) {
       FragmentPair<kParts> b;
-      load_rows<kParts>(stage + Format::kKg, 16 * pair, step, lane, b);
+      load_rows<kParts>(stage + Stage::kKg, 16 * pair, step, offsets, b);
       multiply_parts<kF16, kParts, kParts>(k_read[2 * pair], a, b, 0);
       multiply_parts<kF16, kParts, kParts>(k_read[2 * pair + 1], a, b, 1);
-      load_rows<kParts>(stage + Format::kQg, 16 * pair, step, lane, b);
+      load_rows<kParts>(stage + Stage::kQg, 16 * pair, step, offsets, b);
       multiply_parts<kF16, kParts, kParts>(q_read[2 * pair], a, b, 0);
       multiply_parts<kF16, kParts, kParts>(q_read[2 * pair + 1], a, b, 1);
     }
   }
 }
 
-/// R = v_scale v - p P in place of P; p Q S in place of Q S.
+/// R = v_scale v - p P in place of P.
 template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_DEVICE void subtract_reads(Shared<std::byte> stage, int warp, int lane, const PowerScale& upper,
-                               const PowerScale& lower, FloatMatrix<8, 4>& k_read,
-                               FloatMatrix<8, 4>& q_read) {
-  using Format = PrefillFormat<kPolicy>;
-  constexpr int kUnitsPerRow = kColumnsV / 8;
-  const Shared<std::byte> v_stage = stage + Format::kBlobBytes;
+KDA_DEVICE void subtract_reads(Shared<std::byte> stage, int lane, const PowerScale& upper,
+                               const PowerScale& lower, const LaneOffsets& offsets,
+                               FloatMatrix<8, 4>& k_read) {
+  using Stage = StageFormat<kPolicy>;
+  const Shared<std::byte> v_lane = stage + Stage::kV + offsets.v;
   KDA_UNROLL
   for (int pair = 0; pair < 4; ++pair) {
-    const int row = 16 * pair + lane / 16 * 8 + lane % 8;
-    const int unit = 2 * warp + lane / 8 % 2;
-    const int swizzled = unit ^ (row * kUnitsPerRow / 8 & (kUnitsPerRow - 1));
     Words<4> v;
-    device::ldmatrix_trans(v, (v_stage + row * kColumnsV * 2 + swizzled * 16).as<Bf16>());
+    device::ldmatrix_trans(v, (v_lane + pair * 16 * kColumnsV * 2).as<Bf16>());
     KDA_UNROLL
     for (int which = 0; which < 2; ++which) {
       const int n = 2 * pair + which;
       const int i = 8 * n + lane % 4 * 2;
-      const Vec<float, 2> p = load_pair(stage + Format::kP, i);
-      const Vec<float, 2> c = load_pair(stage + Format::kVScale, i);
-      const std::uint32_t v_upper = v[2 * which];
-      const std::uint32_t v_lower = v[2 * which + 1];
-      k_read[n][0] = device::fma_rn(bf16_low(v_upper), c.x[0], -(k_read[n][0] * upper.down) * p.x[0]);
-      k_read[n][1] = device::fma_rn(bf16_high(v_upper), c.x[1], -(k_read[n][1] * upper.down) * p.x[1]);
-      k_read[n][2] = device::fma_rn(bf16_low(v_lower), c.x[0], -(k_read[n][2] * lower.down) * p.x[0]);
-      k_read[n][3] = device::fma_rn(bf16_high(v_lower), c.x[1], -(k_read[n][3] * lower.down) * p.x[1]);
-      q_read[n][0] = q_read[n][0] * upper.down * p.x[0];
-      q_read[n][1] = q_read[n][1] * upper.down * p.x[1];
-      q_read[n][2] = q_read[n][2] * lower.down * p.x[0];
-      q_read[n][3] = q_read[n][3] * lower.down * p.x[1];
+      const Vec<float, 2> power = load_pair(stage + Stage::kP, i);
+      const Vec<float, 2> c = load_pair(stage + Stage::kVScale, i);
+      KDA_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        const std::uint32_t pair_of_v = v[2 * which + e / 2];
+        const float x = e % 2 == 0 ? bf16_low(pair_of_v) : bf16_high(pair_of_v);
+        const float read = k_read[n][e] * (e < 2 ? upper.down : lower.down) * power.x[e % 2];
+        k_read[n][e] = device::fma_rn(x, c.x[e % 2], -read);
+      }
+    }
+  }
+}
+
+/// p Qg S in place of Qg S.
+template <PrefillPolicy kPolicy>
+KDA_DEVICE void scale_reads(Shared<std::byte> stage, int lane, const PowerScale& upper,
+                            const PowerScale& lower, FloatMatrix<8, 4>& q_read) {
+  KDA_UNROLL
+  for (int n = 0; n < 8; ++n) {
+    const Vec<float, 2> power = load_pair(stage + StageFormat<kPolicy>::kP, 8 * n + lane % 4 * 2);
+    KDA_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      q_read[n][e] = q_read[n][e] * (e < 2 ? upper.down : lower.down) * power.x[e % 2];
     }
   }
 }
 
 /// d += x M^T for a lower triangle M of 16x16 blocks (T or Q); x as fragments of 16 tokens.
 template <int kX, int kM>
-KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, int lane,
+KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, const LaneOffsets& offsets,
                                   const std::uint32_t (&x)[4][static_cast<unsigned>(kX)][4],
                                   FloatMatrix<8, 4>& d) {
   KDA_UNROLL
@@ -287,7 +355,7 @@ KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, int lane,
     KDA_UNROLL
     for (int j = 0; j <= i; ++j) {
       FragmentPair<kM> b;
-      load_block<kM>(triangle, i, j, lane, b);
+      load_block<kM>(triangle, i, j, offsets, b);
       multiply_parts<false, kX, kM>(d[2 * i], x[j], b, 0);
       multiply_parts<false, kX, kM>(d[2 * i + 1], x[j], b, 1);
     }
@@ -298,10 +366,11 @@ KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, int lane,
 /// must not gather in the state.
 template <PrefillPolicy kPolicy>
 KDA_DEVICE void update_state(
-    Shared<std::byte> stage, int lane,
+    Shared<std::byte> stage, int lane, const LaneOffsets& offsets,
     const std::uint32_t (&u)[4][static_cast<unsigned>(PrefillFormat<kPolicy>::kWideParts)][4],
     float upper, float lower, StateTiles& s) {
   using Format = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
   constexpr int kParts = Format::kWideParts;
   KDA_UNROLL
   for (int pair = 0; pair < 8; ++pair) {
@@ -309,7 +378,7 @@ KDA_DEVICE void update_state(
     KDA_UNROLL
     for (int step = 0; step < 4; ++step) {
       FragmentPair<kParts> b;
-      load_columns<kParts>(stage + Format::kKd, 16 * pair, step, lane, b);
+      load_columns<kParts>(stage + Stage::kKd, 16 * pair, step, offsets, b);
       multiply_parts<Format::kWideF16, kParts, kParts>(sum[0], u[step], b, 0);
       multiply_parts<Format::kWideF16, kParts, kParts>(sum[1], u[step], b, 1);
     }
@@ -317,8 +386,8 @@ KDA_DEVICE void update_state(
     for (int which = 0; which < 2; ++which) {
       const int n = 2 * pair + which;
       const int channel = 8 * n + lane % 4 * 2;
-      const Vec<float, 2> decay = load_pair(stage + Format::kDecay, channel);
-      const Vec<float, 2> kap = load_pair(stage + Format::kKap, channel);
+      const Vec<float, 2> decay = load_pair(stage + Stage::kDecay, channel);
+      const Vec<float, 2> kap = load_pair(stage + Stage::kKap, channel);
       KDA_UNROLL
       for (int e = 0; e < 4; ++e) {
         const float x = sum[which][e] * (e < 2 ? upper : lower) * kap.x[e % 2];
@@ -331,61 +400,79 @@ KDA_DEVICE void update_state(
 /// o of the chunk, times o_scale, rounded once. Tiles are transposed, so that a row of 16 columns
 /// is one sector.
 template <PrefillPolicy kPolicy>
-KDA_DEVICE void store_output(const PrefillParams& p, const ChainPlace& place, std::int64_t chunk,
+KDA_DEVICE void store_output(const PrefillParams& p, const ChainPlace& place, int chunk,
                              Shared<std::byte> stage, int warp, int lane,
                              const FloatMatrix<8, 4>& o) {
   const ChunkEntry entry = load_chunk(p, chunk);
-  const std::int64_t base = entry.b * p.o.b + entry.begin * p.o.t + place.hv * p.o.h + place.v0 +
-                            16 * warp + lane % 4 * 2;
+  const std::int64_t base = lane / 4 * p.o.t + entry.b * p.o.b + entry.begin * p.o.t +
+                            place.hv * p.o.h + place.v0 + 16 * warp + lane % 4 * 2;
+  Global<std::byte> at = p.o.data + base * 2;
   KDA_UNROLL
   for (int n = 0; n < 8; ++n) {
-    const Vec<float, 2> c =
-        load_pair(stage + PrefillFormat<kPolicy>::kOScale, 8 * n + lane % 4 * 2);
+    const Vec<float, 2> c = load_pair(stage + StageFormat<kPolicy>::kOScale, 8 * n + lane % 4 * 2);
     const std::uint32_t upper =
         device::movmatrix_trans(device::pack_bf16(o[n][0] * c.x[0], o[n][1] * c.x[1]));
     const std::uint32_t lower =
         device::movmatrix_trans(device::pack_bf16(o[n][2] * c.x[0], o[n][3] * c.x[1]));
     const int row = 8 * n + lane / 4;
     if (row < entry.rows) {
-      const Global<std::byte> at = p.o.data + (base + row * p.o.t) * 2;
       device::store(at.as<std::uint32_t>(), 0, upper);
       device::store(at.as<std::uint32_t>(), 4, lower);
     }
+    at = at + 16 * p.o.t;
   }
 }
 
 /// U for a debug run, without the factor that v_scale brought in.
 template <PrefillPolicy kPolicy>
-KDA_DEVICE void store_stage_u(const PrefillParams& p, const ChainPlace& place, std::int64_t chunk,
+KDA_DEVICE void store_stage_u(const PrefillParams& p, const ChainPlace& place, int chunk,
                               Shared<std::byte> stage, int warp, int lane,
                               const FloatMatrix<8, 4>& u) {
   const std::int64_t head = (p.first_chunk + chunk) * p.HV + place.hv;
-  const Global<float> to = p.stages.U + head * (kPrefillChunk * kPrefillDim);
+  const int in_head = lane % 4 * 2 * kPrefillDim + place.v0 + 16 * warp + lane / 4;
+  const Global<float> to = p.stages.U + (head * (kPrefillChunk * kPrefillDim) + in_head);
   KDA_UNROLL
   for (int n = 0; n < 8; ++n) {
-    const int row = 8 * n + lane % 4 * 2;
-    const Vec<float, 2> c = load_pair(stage + PrefillFormat<kPolicy>::kVScale, row);
+    const Vec<float, 2> c = load_pair(stage + StageFormat<kPolicy>::kVScale, 8 * n + lane % 4 * 2);
     KDA_UNROLL
     for (int e = 0; e < 4; ++e) {
-      const int column = place.v0 + 16 * warp + lane / 4 + e / 2 * 8;
-      device::store(to, (row + e % 2) * kPrefillDim + column, u[n][e] * c.x[e % 2]);
+      device::store(to, (8 * n + e % 2) * kPrefillDim + e / 2 * 8, u[n][e] * c.x[e % 2]);
     }
   }
 }
 
+/// Puts accumulators aside, or takes them back.
+template <int kThreads>
+KDA_DEVICE void park(Shared<float> place, int thread, const FloatMatrix<8, 4>& x) {
+  KDA_UNROLL
+  for (int i = 0; i < 32; ++i) device::store(place, i * kThreads + thread, x[i / 4][i % 4]);
+}
+
+template <int kThreads>
+KDA_DEVICE void unpark(Shared<float> place, int thread, FloatMatrix<8, 4>& x) {
+  KDA_UNROLL
+  for (int i = 0; i < 32; ++i) x[i / 4][i % 4] = device::load(place, i * kThreads + thread);
+}
+
 /// One chunk: outputs and the next state.
 template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, std::int64_t chunk,
-                           Shared<std::byte> stage, int warp, int lane, StateTiles& s) {
+KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, int chunk,
+                           Shared<std::byte> stage, int warp, int lane, const LaneOffsets& offsets,
+                           StateTiles& s) {
   using Format = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
   constexpr int kSmall = Format::kSmallParts;
   PowerScale upper{1.F, 1.F};
   PowerScale lower{1.F, 1.F};
   if constexpr (Format::kWideF16) row_scales<16>(s, upper, lower);
   FloatMatrix<8, 4> r = {};
   FloatMatrix<8, 4> o = {};
-  read_state<kPolicy>(stage, s, upper, lower, lane, r, o);
-  subtract_reads<kPolicy, kColumnsV>(stage, warp, lane, upper, lower, r, o);
+  read_state<kPolicy>(stage, s, upper, lower, offsets, r, o);
+  subtract_reads<kPolicy, kColumnsV>(stage, lane, upper, lower, offsets, r);
+  scale_reads<kPolicy>(stage, lane, upper, lower, o);
+  constexpr int kThreads = 2 * kColumnsV;
+  const auto parked = (stage + Stage::bytes(kColumnsV)).template as<float>();
+  if constexpr (Stage::kParks) park<kThreads>(parked, 32 * warp + lane, o);
 
   FloatMatrix<8, 4> u = {};
   {
@@ -394,7 +481,7 @@ KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, std:
     for (int i = 0; i < 4; ++i) {
       fragment_of<false, kSmall>(r[2 * i], r[2 * i + 1], 1.F, 1.F, r_parts[i]);
     }
-    multiply_triangle<kSmall, Format::kTParts>(stage + Format::kT, lane, r_parts, u);
+    multiply_triangle<kSmall, Format::kTParts>(stage + Stage::kT, offsets, r_parts, u);
   }
   if (p.stages.U) store_stage_u<kPolicy>(p, place, chunk, stage, warp, lane, u);
 
@@ -403,6 +490,7 @@ KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, std:
   for (int i = 0; i < 4; ++i) {
     fragment_of<false, kSmall>(u[2 * i], u[2 * i + 1], 1.F, 1.F, u_parts[i]);
   }
+  // The state first: the next chunk waits for it.
   if constexpr (Format::kWideF16) {
     Fragment<1> u_wide[4];
     row_scales<8>(u, upper, lower);
@@ -410,21 +498,24 @@ KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, std:
     for (int i = 0; i < 4; ++i) {
       fragment_of<true, 1>(u[2 * i], u[2 * i + 1], upper.up, lower.up, u_wide[i]);
     }
-    update_state<kPolicy>(stage, lane, u_wide, upper.down, lower.down, s);
+    update_state<kPolicy>(stage, lane, offsets, u_wide, upper.down, lower.down, s);
   } else {
-    update_state<kPolicy>(stage, lane, u_parts, 1.F, 1.F, s);
+    update_state<kPolicy>(stage, lane, offsets, u_parts, 1.F, 1.F, s);
   }
-  multiply_triangle<kSmall, kSmall>(stage + Format::kQ, lane, u_parts, o);
+  if constexpr (Stage::kParks) unpark<kThreads>(parked, 32 * warp + lane, o);
+  multiply_triangle<kSmall, kSmall>(stage + Stage::kQ, offsets, u_parts, o);
   store_output<kPolicy>(p, place, chunk, stage, warp, lane, o);
 }
 
 /// kColumnsV value columns a block, 16 a warp.
 template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_KERNEL(kColumnsV * 2) prefill_chain_kernel(PrefillParams p) {
-  constexpr int kStages = kChainStages<kPolicy>;
-  constexpr int kStageBytes = ChainStage<kPolicy, kColumnsV>::kBytes;
+KDA_KERNEL(kColumnsV * 2)
+prefill_chain_kernel(PrefillParams p) {
+  constexpr int kStages = StageFormat<kPolicy>::kStages;
+  constexpr int kStageBytes = StageFormat<kPolicy>::bytes(kColumnsV);
   device::SharedCarver carver;
-  const Shared<std::byte> stages = carver.template take<std::byte>(kStages * kStageBytes);
+  const Shared<std::byte> stages =
+      carver.template take<std::byte>(StageFormat<kPolicy>::shared_bytes(kColumnsV));
 
   const auto row = static_cast<std::int64_t>(device::block_idx_y());
   const std::int64_t block = row * device::grid_dim_x() + device::block_idx_x();
@@ -433,24 +524,26 @@ KDA_KERNEL(kColumnsV * 2) prefill_chain_kernel(PrefillParams p) {
   const int warp = thread / 32;
   const int lane = static_cast<int>(device::lane_id());
   const ChainPlace place = chain_place(p, block, kColumnsV);
-  const StateLane state_lane{lane % 4 * 2, place.v0 + 16 * warp + lane / 4};
+  const LaneOffsets offsets = LaneOffsets::of<kColumnsV>(warp, lane);
   const std::int64_t state_size = std::int64_t{kPrefillDim} * kPrefillDim;
+  const int in_state = state_offset(p.state_v_first, place.v0 + 16 * warp, lane);
 
   StateTiles s = {};
-  if (place.run.continues != 0) {
-    load_state(p, p.carry_in + place.hv * state_size, state_lane, s);
+  const RunEntry run = load_run(p, place.run);
+  if (run.continues != 0) {
+    load_state(p.state_v_first, p.carry_in + (place.hv * state_size + in_state), s);
   } else if (p.initial_state) {
-    const std::int64_t slot = static_cast<std::int64_t>(place.run.n) * p.HV + place.hv;
-    load_state(p, p.initial_state + slot * state_size, state_lane, s);
+    const std::int64_t slot = static_cast<std::int64_t>(run.n) * p.HV + place.hv;
+    load_state(p.state_v_first, p.initial_state + (slot * state_size + in_state), s);
   }
-  const std::int64_t first = place.run.chunk - p.first_chunk;
-  const int chunks = place.run.chunks;
+  const auto first = static_cast<int>(run.chunk - p.first_chunk);
+  const int chunks = run.chunks;
   if constexpr (kStages == 2) {
     copy_chunk<kPolicy, kColumnsV>(p, place, first, stages, thread);
   }
   KDA_NO_UNROLL
   for (int i = 0; i < chunks; ++i) {
-    const std::int64_t chunk = first + i;
+    const int chunk = first + i;
     if constexpr (kStages == 2) {
       device::copy_wait<0>();
       // Everyone's copies of this chunk are there, and nobody reads the other stage any more.
@@ -466,17 +559,19 @@ KDA_KERNEL(kColumnsV * 2) prefill_chain_kernel(PrefillParams p) {
       device::sync_block();
     }
     if (p.h) {
-      const std::int64_t slot = (place.run.chunk + i) * p.HV + place.hv;
-      store_state(p, p.h + slot * state_size, state_lane, s);
+      const std::int64_t slot = (p.first_chunk + chunk) * p.HV + place.hv;
+      store_state(p.state_v_first, p.h + (slot * state_size + in_state), s);
     }
     chain_step<kPolicy, kColumnsV>(p, place, chunk, stages + i % kStages * kStageBytes, warp, lane,
-                                   s);
+                                   offsets, s);
   }
-  if (place.run.continued != 0) {
-    store_state(p, p.carry_out + place.hv * state_size, state_lane, s);
+  // Loaded again: kept through the loop, it would take registers.
+  const RunEntry ended = load_run(p, place.run);
+  if (ended.continued != 0) {
+    store_state(p.state_v_first, p.carry_out + (place.hv * state_size + in_state), s);
   } else if (p.final_state) {
-    const std::int64_t slot = static_cast<std::int64_t>(place.run.n) * p.HV + place.hv;
-    store_state(p, p.final_state + slot * state_size, state_lane, s);
+    const std::int64_t slot = static_cast<std::int64_t>(ended.n) * p.HV + place.hv;
+    store_state(p.state_v_first, p.final_state + (slot * state_size + in_state), s);
   }
 }
 

@@ -15,7 +15,7 @@ struct FactorMemory {
   LevelOperands<kPolicy> operands;
   WarpTotals totals;
   Square A;
-  Square Q;
+  Square Q;                ///< right behind A
   Shared<float> betas;     ///< [64] write strength; from `scale_betas` on beta~
   Shared<float> k_scales;  ///< [64]
   Shared<float> q_scales;  ///< [64]
@@ -28,12 +28,26 @@ struct FactorMemory {
     FactorMemory m{};
     m.operands.bytes = carver.template take<std::byte>(LevelOperands<kPolicy>::kBytes);
     m.totals.values = carver.template take<float>(WarpTotals::kFloats);
-    m.A.values = carver.template take<float>(Square::kFloats);
-    m.Q.values = carver.template take<float>(Square::kFloats);
+    m.A.values = carver.template take<float>(2 * Square::kFloats);
+    m.Q.values = m.A.values + Square::kFloats;
     m.betas = carver.template take<float>(kPrefillChunk);
     m.k_scales = carver.template take<float>(kPrefillChunk);
     m.q_scales = carver.template take<float>(kPrefillChunk);
     return m;
+  }
+
+  /// A and Q cut into a part for each warp.
+  static constexpr int kWarpFloats = 2 * Square::kFloats / kFactorWarps;
+  static_assert(kWarpFloats >= DecayStage::kFloats && kWarpFloats % 4 == 0);
+  [[nodiscard]] KDA_DEVICE DecayStage decay_stage(int warp) const {
+    return {A.values + warp * kWarpFloats};
+  }
+  /// Zeros over the warp's part of A and Q: what no sum is put into counts as 0.
+  KDA_DEVICE void clear_squares(int warp, int lane) const {
+    const auto pieces = (A.values + warp * kWarpFloats).template as<Vec<float, 4>>();
+    for (int at = lane; at < kWarpFloats / 4; at += 32) {
+      device::store(pieces, at, {{0.F, 0.F, 0.F, 0.F}});
+    }
   }
 };
 
@@ -86,7 +100,7 @@ KDA_DEVICE void put_reads(const FactorPlace& place, const OwnRows& rows, const W
         largest[r] = run[e] > largest[r] ? run[e] : largest[r];
       }
     }
-    power = row_power(combine_across<kOwnRows, true>(largest, place.lane));
+    power = row_power(combine_across<kOwnRows>(largest, place.lane, true));
   }
   if (place.lane % 4 == 0) {
     device::store((blob + Format::kP).template as<float>(), place.row(place.lane / 4),
@@ -270,7 +284,8 @@ KDA_DEVICE void store_stage_T(const PrefillParams& p, const FactorMemory<kPolicy
 }
 
 template <PrefillPolicy kPolicy>
-KDA_KERNEL_RESIDENT(kFactorThreads, 2) prefill_factors_kernel(PrefillParams p) {
+KDA_KERNEL(kFactorThreads)
+prefill_factors_kernel(PrefillParams p) {
   const FactorMemory<kPolicy> memory = FactorMemory<kPolicy>::take();
   const auto grid_row = static_cast<std::int64_t>(device::block_idx_y());
   const std::int64_t block = grid_row * device::grid_dim_x() + device::block_idx_x();
@@ -282,28 +297,40 @@ KDA_KERNEL_RESIDENT(kFactorThreads, 2) prefill_factors_kernel(PrefillParams p) {
   place.warp = thread / 32;
   place.lane = static_cast<int>(device::lane_id());
   place.entry = load_chunk(p, place.chunk);
-  const Global<std::byte> blob =
-      p.blobs + block * std::int64_t{PrefillFormat<kPolicy>::kBlobBytes};
+  const Global<std::byte> blob = p.blobs + block * std::int64_t{PrefillFormat<kPolicy>::kBlobBytes};
 
+  const DecayStage decay_stage = memory.decay_stage(place.warp);
+  copy_gates(p, place, decay_stage);
   OwnRows rows;
   load_keys_and_queries(p, place, rows);
-  scale_rows(p, place, rows, memory.k_scales, memory.q_scales);
+  put_scales(p, place, rows, memory.k_scales, memory.q_scales);
   Channels log_sum;
-  load_decays(p, place, rows, log_sum);
+  make_decays(p, place, decay_stage, log_sum);
+  load_decays(place, decay_stage, rows);
   const int last_write = load_betas(p, place, memory.betas);
   put_totals(place, rows, log_sum, last_write, memory.totals);
-  memory.A.clear(thread, kFactorThreads);
-  memory.Q.clear(thread, kFactorThreads);
+  device::sync_warp();  // all have their decays in registers
+  memory.clear_squares(place.warp, place.lane);
   device::sync_block();
 
   scale_betas(p, thread, memory.betas, memory.k_scales);
-  leaf<false>(place, rows, memory.A, memory.Q);
-  leaf<true>(place, rows, memory.A, memory.Q);
+  const auto start_phase = [&] { rows.start_phase(place, memory.k_scales, memory.q_scales); };
+  start_phase();
+  leaf_part<false, false>(place, rows, memory.A, memory.Q);
+  start_phase();
+  leaf_part<false, true>(place, rows, memory.A, memory.Q);
+  start_phase();
+  leaf_part<true, false>(place, rows, memory.A, memory.Q);
+  start_phase();
+  leaf_part<true, true>(place, rows, memory.A, memory.Q);
+  start_phase();
   put_reads<kPolicy>(place, rows, memory.totals, blob);
+  start_phase();
   put_writes<kPolicy>(place, rows, memory.totals, last_write, blob);
   put_vectors<kPolicy>(p, memory, thread, blob);
   KDA_NO_UNROLL
   for (int warps = 4; warps >= 1; warps /= 2) {
+    start_phase();
     put_level_rows<kPolicy>(place, rows, memory.totals, warps, memory.operands);
     device::sync_block();
     multiply_level<kPolicy>(place, warps * kOwnRows, memory.operands, memory.A, memory.Q);

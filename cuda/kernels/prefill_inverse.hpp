@@ -2,8 +2,8 @@
 
 #include "cuda/kernels/prefill_levels.hpp"
 
-// X = (I + L)^-1 of the chunk's L = diag(beta~) A~, strictly lower triangular, in place of A~. Blocks
-// of 16x16 by forward substitution in f32, then merged to 32 and 64 through
+// X = (I + L)^-1 of the chunk's L = diag(beta~) A~, strictly lower triangular, in place of A~.
+// Blocks of 16x16 by forward substitution in f32, then merged to 32 and 64 through
 //   [L11 0; L21 L22]: X21 = -(X22 L21) X11
 // with operands of two bf16 parts. Anything coarser (single bf16, tf32, Neumann series) is lost on
 // collinear keys, where the entries of X stay near 1 and those of L's powers grow.

@@ -29,47 +29,66 @@ struct Square {
   [[nodiscard]] KDA_DEVICE Vec<float, 4> four(int i, int j) const {
     return device::load((values + (i * kStride + j)).as<const Vec<float, 4>>(), 0);
   }
-  KDA_DEVICE void clear(int thread, int threads) const {
-    const auto pieces = values.as<Vec<float, 4>>();
-    for (int at = thread; at < kFloats / 4; at += threads) {
-      device::store(pieces, at, {{0.F, 0.F, 0.F, 0.F}});
-    }
+};
+
+/// A warp's 8x8 block below the diagonal in two parts of at most 16 sums, as registers allow: the
+/// columns 0 and 1, and the columns 2 to 6. Slots that are left over take the diagonal of Q~.
+template <bool kLate>
+struct LeafSlots {
+  static constexpr int kFirstColumn = kLate ? 2 : 0;
+  static constexpr int kEndColumn = kLate ? 7 : 2;
+  static constexpr int kPairs = kLate ? 15 : 13;
+
+  /// Slot of (j + 1, j); those of larger i follow.
+  KDA_DEVICE static constexpr int first(int j) {
+    int slot = 0;
+    for (int column = kFirstColumn; column < j; ++column) slot += kOwnRows - 1 - column;
+    return slot;
+  }
+  /// The column of a slot.
+  KDA_DEVICE static int column(int slot) {
+    int j = kFirstColumn;
+    KDA_UNROLL
+    for (int next = kFirstColumn + 1; next < kEndColumn; ++next) j += slot >= first(next) ? 1 : 0;
+    return j;
+  }
+  KDA_DEVICE static constexpr int first_diagonal(bool query) {
+    return kLate ? (query ? 7 : 6) : (query ? 3 : 0);
   }
 };
 
-/// Row i of the e-th pair (i, j), j < i, counted row by row.
-KDA_DEVICE int pair_row(int e) {
-  return 1 + (e >= 1 ? 1 : 0) + (e >= 3 ? 1 : 0) + (e >= 6 ? 1 : 0) + (e >= 10 ? 1 : 0) +
-         (e >= 15 ? 1 : 0) + (e >= 21 ? 1 : 0);
-}
-
-/// 28 sums below the diagonal of a warp's 8x8 block, and 4 of the diagonal of Q~.
-template <bool kQuery>
-KDA_DEVICE void leaf(const FactorPlace& place, const OwnRows& rows, const Square& A,
-                     const Square& Q) {
-  constexpr int kDiagonal = kQuery ? 4 : 0;
-  Floats<32> sums = {};
+template <bool kQuery, bool kLate>
+KDA_DEVICE void leaf_part(const FactorPlace& place, const OwnRows& rows, const Square& A,
+                          const Square& Q) {
+  using Slots = LeafSlots<kLate>;
+  constexpr int kDiagonal = Slots::first_diagonal(kQuery);
+  Floats<16> sums = {};
   KDA_UNROLL
   for (int e = 0; e < kOwnChannels; ++e) {
     KDA_UNROLL
-    for (int j = 0; j < kOwnRows; ++j) {
+    for (int d = Slots::kPairs; d < 16; ++d) {
+      const int j = kDiagonal + d - Slots::kPairs;
+      sums[d] = device::fma_rn(rows.query(j, e), rows.key(j, e), sums[d]);
+    }
+    KDA_UNROLL
+    for (int j = Slots::kFirstColumn; j < Slots::kEndColumn; ++j) {
       float w = rows.key(j, e);
-      if (j / 4 == kDiagonal / 4) {
-        sums[28 + j % 4] = device::fma_rn(rows.query(j, e), w, sums[28 + j % 4]);
-      }
       KDA_UNROLL
       for (int i = j + 1; i < kOwnRows; ++i) {
         w *= rows.decay[i][e];
         const float x = kQuery ? rows.query(i, e) : rows.key(i, e);
-        const int at = i * (i - 1) / 2 + j;
-        sums[at] = device::fma_rn(x, w, sums[at]);
+        const int slot = Slots::first(j) + i - j - 1;
+        sums[slot] = device::fma_rn(x, w, sums[slot]);
       }
     }
   }
-  const float sum = combine_across<32, false>(sums, place.lane);
-  const bool on_diagonal = place.lane >= 28;
-  const int i = on_diagonal ? kDiagonal + place.lane - 28 : pair_row(place.lane);
-  const int j = on_diagonal ? i : place.lane - i * (i - 1) / 2;
+  const float sum = combine_across<16>(sums, place.lane, false);
+  if (place.lane % 2 != 0) return;  // two lanes have every sum
+  const int slot = place.lane / 2;
+  const bool on_diagonal = slot >= Slots::kPairs;
+  const int column = Slots::column(slot);
+  const int j = on_diagonal ? kDiagonal + slot - Slots::kPairs : column;
+  const int i = on_diagonal ? j : j + 1 + slot - Slots::first(column);
   const Square& to = kQuery || on_diagonal ? Q : A;
   to.put(place.row(i), place.row(j), sum);
 }
@@ -79,7 +98,7 @@ template <PrefillPolicy kPolicy>
 struct LevelOperands {
   static constexpr int kParts = PrefillFormat<kPolicy>::kWideParts;
   static constexpr int kRows = kPrefillChunk + kPrefillChunk / 2;
-  static constexpr int kPartBytes = kRows * kPrefillDim * 2;
+  static constexpr int kPartBytes = kRows * kPaddedRow;
   static constexpr int kBytes = kParts * kPartBytes;
   Shared<std::byte> bytes;
 
@@ -90,7 +109,7 @@ struct LevelOperands {
     split_pair<PrefillFormat<kPolicy>::kWideF16, kParts>(x[2], x[3], right);
     KDA_UNROLL
     for (int part = 0; part < kParts; ++part) {
-      const int at = part * kPartBytes + prefill_tile_byte(row, channel);
+      const int at = part * kPartBytes + padded_byte(row, channel);
       device::store((bytes + at).as<Vec<std::uint32_t, 2>>(), 0, {{left[part], right[part]}});
     }
   }
@@ -120,8 +139,7 @@ KDA_DEVICE void put_level_rows(const FactorPlace& place, const OwnRows& rows,
     return;
   }
   totals.multiply(WarpTotals::kAll, first, place.warp, place.channel(), run);
-  const int query_row =
-      kPrefillChunk + (half / 2 * warps + place.warp % warps) * kOwnRows;
+  const int query_row = kPrefillChunk + (half / 2 * warps + place.warp % warps) * kOwnRows;
   KDA_UNROLL
   for (int r = 0; r < kOwnRows; ++r) {
     KDA_UNROLL
@@ -138,11 +156,11 @@ KDA_DEVICE void put_level_rows(const FactorPlace& place, const OwnRows& rows,
 
 /// A 16-row tile of a level: two groups of 8 operand rows and where their sums go.
 struct LevelTile {
-  int a_row[2];       ///< operand rows of each group
-  int out_row[2];     ///< tokens of each group
-  bool is_query[2];   ///< Q~, else A~
-  int b_row;          ///< first token of the earlier half's columns
-  int columns;        ///< 8 or 16
+  int a_row[2];      ///< operand rows of each group
+  int out_row[2];    ///< tokens of each group
+  bool is_query[2];  ///< Q~, else A~
+  int b_row;         ///< first token of the earlier half's columns
+  int columns;       ///< 8 or 16
 };
 
 /// What a warp multiplies on the level with halves of `half` tokens; false: nothing.
@@ -202,11 +220,10 @@ KDA_DEVICE void multiply_level(const FactorPlace& place, int half,
     KDA_UNROLL
     for (int part = 0; part < kParts; ++part) {
       const Shared<std::byte> at = operands.bytes + part * Operands::kPartBytes;
-      device::ldmatrix(
-          a[part], (at + prefill_tile_byte(a_row, 16 * step + lane / 16 * 8)).template as<Bf16>());
-      device::ldmatrix(
-          b[part],
-          (at + prefill_tile_byte(b_row, 16 * step + lane / 8 % 2 * 8)).template as<Bf16>());
+      device::ldmatrix(a[part],
+                       (at + padded_byte(a_row, 16 * step + lane / 16 * 8)).template as<Bf16>());
+      device::ldmatrix(b[part],
+                       (at + padded_byte(b_row, 16 * step + lane / 8 % 2 * 8)).template as<Bf16>());
     }
     multiply_parts<Format::kWideF16, kParts, kParts>(sums[0], a, b, 0);
     if (tile.columns == 16) {

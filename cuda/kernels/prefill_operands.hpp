@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/device/primitives.hpp"
+#include "cuda/kernels/prefill_workspace.hpp"
 #include "cuda/prefill_params.hpp"
 
 #include <cstdint>
@@ -16,6 +17,13 @@ using device::Floats;
 using device::Global;
 using device::Shared;
 using device::Vec;
+
+/// Byte of element (row, channel) of a tile in shared memory: rows are 16 bytes apart from a
+/// multiple of all banks, so that ldmatrix meets no bank twice.
+inline constexpr int kPaddedRow = kPrefillDim * 2 + 16;
+KDA_DEVICE constexpr int padded_byte(int row, int channel) {
+  return row * kPaddedRow + channel * 2;
+}
 
 template <int N>
 using Words = std::uint32_t[static_cast<unsigned>(N)];
@@ -82,14 +90,15 @@ KDA_DEVICE void multiply_parts(Floats<4>& d, const Fragment<kA>& a, const Fragme
   multiply<kF16>(d, a[0], b[0][2 * which], b[0][2 * which + 1]);
 }
 
+/// A 64-bit number from its lower and upper word.
+KDA_DEVICE std::int64_t join_words(std::int32_t low, std::int32_t high) {
+  return static_cast<std::int64_t>(static_cast<std::uint32_t>(low)) |
+         static_cast<std::int64_t>(high) << 32;
+}
+
 KDA_DEVICE ChunkEntry load_chunk(const PrefillParams& p, std::int64_t chunk) {
   const auto words = device::load(p.chunks.as<const Vec<std::int32_t, 4>>(), chunk);
-  ChunkEntry entry{};
-  entry.begin = static_cast<std::int64_t>(static_cast<std::uint32_t>(words.x[0])) |
-                static_cast<std::int64_t>(words.x[1]) << 32;
-  entry.b = words.x[2];
-  entry.rows = words.x[3];
-  return entry;
+  return {join_words(words.x[0], words.x[1]), words.x[2], words.x[3]};
 }
 
 }  // namespace KDA_FLAVOUR

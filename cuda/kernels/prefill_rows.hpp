@@ -32,24 +32,36 @@ struct FactorPlace {
   [[nodiscard]] KDA_DEVICE int channel() const { return lane * kOwnChannels; }
 };
 
-/// Combines N numbers across the warp, each with those of the same index in other lanes: lane l
-/// ends with the result of index l / (32 / N). Always the same tree.
-template <int N, bool kLargest>
-KDA_DEVICE float combine_across(Floats<N>& x, int lane) {
-  const auto join = [](float a, float b) { return kLargest ? (a > b ? a : b) : a + b; };
+KDA_DEVICE float join(float a, float b, bool largest) { return largest ? (a > b ? a : b) : a + b; }
+
+/// Halves what a lane holds: of x[0 .. 2 kHalf) it keeps the half that bit kBit of its number
+/// names, combined with that of the lane across.
+template <int kHalf, int kBit, int N>
+KDA_DEVICE void fold_across(Floats<N>& x, int lane, bool largest) {
+  const bool upper = (lane & kBit) != 0;
   KDA_UNROLL
-  for (int half = N / 2, bit = 16; half >= 1; half /= 2, bit /= 2) {
-    const bool upper = (lane & bit) != 0;
-    KDA_UNROLL
-    for (int i = 0; i < half; ++i) {
-      const float sent = upper ? x[i] : x[i + half];
-      const float kept = upper ? x[i + half] : x[i];
-      x[i] = join(kept, device::shuffle_xor(sent, bit));
-    }
+  for (int i = 0; i < kHalf; ++i) {
+    // By value: a choice between two places would put x into memory.
+    const float low = x[i];
+    const float high = x[i + kHalf];
+    const float sent = upper ? low : high;
+    const float kept = upper ? high : low;
+    const float other = device::shuffle_xor(sent, kBit);
+    x[i] = join(kept, other, largest);
   }
+  if constexpr (kHalf > 1) fold_across<kHalf / 2, kBit / 2, N>(x, lane, largest);
+}
+
+/// Combines N numbers across the warp, each with those of the same index in other lanes: lane l
+/// ends with the sum or the largest of index l / (32 / N). Always the same tree.
+template <int N>
+KDA_DEVICE float combine_across(Floats<N>& x, int lane, bool largest) {
+  fold_across<N / 2, 16, N>(x, lane, largest);
   float result = x[0];
   KDA_UNROLL
-  for (int bit = 16 / N; bit >= 1; bit /= 2) result = join(result, device::shuffle_xor(result, bit));
+  for (int bit = 1; bit < 32 / N; bit *= 2) {
+    result = join(result, device::shuffle_xor(result, bit), largest);
+  }
   return result;
 }
 
@@ -66,6 +78,31 @@ struct OwnRows {
   }
   [[nodiscard]] KDA_DEVICE float key(int r, int e) const { return element(k[r], e) * k_scale[r]; }
   [[nodiscard]] KDA_DEVICE float query(int r, int e) const { return element(q[r], e) * q_scale[r]; }
+
+  /// Before each phase: ck and cq, and a new start for the compiler, which would else keep keys and
+  /// queries in f32, 64 registers of them.
+  KDA_DEVICE void start_phase(const FactorPlace& place, Shared<float> k_scales,
+                              Shared<float> q_scales) {
+    KDA_UNROLL
+    for (int r = 0; r < kOwnRows; ++r) {
+      KDA_UNROLL
+      for (int word = 0; word < 2; ++word) {
+        k[r].x[word] = device::opaque(k[r].x[word]);
+        q[r].x[word] = device::opaque(q[r].x[word]);
+      }
+    }
+    KDA_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const int row = place.row(4 * half);
+      const auto ck = device::load((k_scales + row).as<const Vec<float, 4>>(), 0);
+      const auto cq = device::load((q_scales + row).as<const Vec<float, 4>>(), 0);
+      KDA_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        k_scale[4 * half + r] = ck.x[r];
+        q_scale[4 * half + r] = cq.x[r];
+      }
+    }
+  }
 };
 
 KDA_DEVICE Vec<std::uint32_t, 2> load_four(const RowTensor<const std::byte>& x, std::int64_t at) {
@@ -99,8 +136,8 @@ KDA_DEVICE float unit_scale(float largest) {
   return device::bits_float(static_cast<std::uint32_t>(127 + n) << 23);
 }
 
-/// ck and cq of all rows, in registers and in shared memory.
-KDA_DEVICE void scale_rows(const PrefillParams& p, const FactorPlace& place, OwnRows& rows,
+/// ck and cq of the warp's rows.
+KDA_DEVICE void put_scales(const PrefillParams& p, const FactorPlace& place, const OwnRows& rows,
                            Shared<float> k_scales, Shared<float> q_scales) {
   Floats<2 * kOwnRows> x;
   KDA_UNROLL
@@ -117,18 +154,9 @@ KDA_DEVICE void scale_rows(const PrefillParams& p, const FactorPlace& place, Own
     x[r] = kk;
     x[kOwnRows + r] = qq;
   }
-  float scale = 0.F;
-  if (p.l2norm) {
-    scale = device::div_rn(1.F, device::sqrt_rn(combine_across<2 * kOwnRows, false>(x, place.lane) +
-                                                1e-6F));
-  } else {
-    scale = unit_scale(combine_across<2 * kOwnRows, true>(x, place.lane));
-  }
-  KDA_UNROLL
-  for (int r = 0; r < kOwnRows; ++r) {
-    rows.k_scale[r] = device::shuffle_idx(scale, 2 * r);
-    rows.q_scale[r] = device::shuffle_idx(scale, 2 * (kOwnRows + r));
-  }
+  const float size = combine_across<2 * kOwnRows>(x, place.lane, !p.l2norm);
+  const float scale =
+      p.l2norm ? device::div_rn(1.F, device::sqrt_rn(size + 1e-6F)) : unit_scale(size);
   if (place.lane % 2 == 0) {
     const int row = place.row(place.lane / 2 % kOwnRows);
     device::store(place.lane < 16 ? k_scales : q_scales, row, scale);
@@ -143,9 +171,39 @@ KDA_DEVICE float prefill_log_decay(const PrefillParams& p, float A_log, float bi
   }
 }
 
-/// The decays of the warp's tokens; returns in `sum` those of the logarithms.
-KDA_DEVICE void load_decays(const PrefillParams& p, const FactorPlace& place, OwnRows& rows,
-                            Channels& sum) {
+/// Memory of a warp alone, in which the decays of its tokens are made: registers have to be named
+/// by constants, and a loop in their place would hold the gate's code 32 times.
+struct DecayStage {
+  static constexpr int kFloats = kOwnRows * kPrefillDim;
+  Shared<float> values;  ///< [8][128]
+
+  /// The lane's four channels of a row.
+  [[nodiscard]] KDA_DEVICE Shared<Vec<float, 4>> four(int r, int lane) const {
+    return (values + (r * kPrefillDim + lane * kOwnChannels)).as<Vec<float, 4>>();
+  }
+};
+
+/// Starts copying g, to be waited for by `make_decays`.
+KDA_DEVICE void copy_gates(const PrefillParams& p, const FactorPlace& place,
+                           const DecayStage& stage) {
+  KDA_UNROLL
+  for (int r = 0; r < kOwnRows; ++r) {
+    const int row = place.row(r);
+    const bool inside = row < place.entry.rows;
+    const std::int64_t at = row_offset(p.g, place, inside ? row : 0) + place.channel();
+    if (p.g_f32) {
+      device::copy_async<16>(stage.four(r, place.lane), p.g.data + at * 4, inside ? 16 : 0);
+    } else {
+      device::copy_async<8>(stage.four(r, place.lane), p.g.data + at * 2, inside ? 8 : 0);
+    }
+  }
+  device::copy_commit();
+}
+
+/// exp(g) in place of g; returns in `sum` the sums of the logarithms. Lanes touch only what they
+/// have copied themselves.
+KDA_DEVICE void make_decays(const PrefillParams& p, const FactorPlace& place,
+                            const DecayStage& stage, Channels& sum) {
   constexpr float kLog2e = 1.44269502F;
   const bool gated = p.gate != GateForm::kLogDecay;
   const float A_log = gated ? device::load(p.A_log, place.hv) : 0.F;
@@ -159,34 +217,41 @@ KDA_DEVICE void load_decays(const PrefillParams& p, const FactorPlace& place, Ow
     sum[e] = 0.F;
   }
   const std::int64_t head = (p.first_chunk + place.chunk) * p.HV + place.hv;
-  KDA_UNROLL
+  device::copy_wait<0>();
+  KDA_NO_UNROLL
   for (int r = 0; r < kOwnRows; ++r) {
-    const int row = place.row(r);
-    const bool inside = row < place.entry.rows;
-    Channels g = {};
-    if (inside) {
-      const std::int64_t at = row_offset(p.g, place, row) + place.channel();
-      if (p.g_f32) {
-        const auto words = device::load((p.g.data + at * 4).as<const Vec<float, 4>>(), 0);
-        KDA_UNROLL
-        for (int e = 0; e < kOwnChannels; ++e) g[e] = words.x[e];
-      } else {
-        const Vec<std::uint32_t, 2> words = load_four(p.g, at);
-        KDA_UNROLL
-        for (int e = 0; e < kOwnChannels; ++e) g[e] = OwnRows::element(words, e);
-      }
+    const auto words = stage.four(r, place.lane);
+    Vec<float, 4> g{};
+    if (p.g_f32) {
+      g = device::load(words, 0);
+    } else {
+      const auto pairs = device::load(words.as<Vec<std::uint32_t, 2>>(), 0);
       KDA_UNROLL
-      for (int e = 0; e < kOwnChannels; ++e) g[e] = prefill_log_decay(p, A_log, bias[e], g[e]);
+      for (int e = 0; e < kOwnChannels; ++e) g.x[e] = OwnRows::element(pairs, e);
     }
+    const bool inside = place.row(r) < place.entry.rows;
+    Vec<float, 4> decay{};
     KDA_UNROLL
     for (int e = 0; e < kOwnChannels; ++e) {
-      rows.decay[r][e] = device::ex2_approx(g[e] * kLog2e);
-      sum[e] += g[e];
+      const float log_decay = inside ? prefill_log_decay(p, A_log, bias[e], g.x[e]) : 0.F;
+      sum[e] += log_decay;
+      decay.x[e] = device::ex2_approx(log_decay * kLog2e);
       if (p.stages.log_decay) {
         device::store(p.stages.log_decay,
-                      (head * kPrefillChunk + row) * kPrefillDim + place.channel() + e, g[e]);
+                      (head * kPrefillChunk + place.row(r)) * kPrefillDim + place.channel() + e,
+                      log_decay);
       }
     }
+    device::store(words, 0, decay);
+  }
+}
+
+KDA_DEVICE void load_decays(const FactorPlace& place, const DecayStage& stage, OwnRows& rows) {
+  KDA_UNROLL
+  for (int r = 0; r < kOwnRows; ++r) {
+    const Vec<float, 4> decay = device::load(stage.four(r, place.lane), 0);
+    KDA_UNROLL
+    for (int e = 0; e < kOwnChannels; ++e) rows.decay[r][e] = decay.x[e];
   }
 }
 

@@ -61,15 +61,13 @@ struct PrefillFormat {
   static_assert(kBlobBytes % 128 == 0);
 };
 
-/// Byte of element (row, channel) in a part of Kg, Qg or Kd. Pieces of 16 bytes are permuted within
-/// a row, so that ldmatrix meets no bank twice.
+/// Byte of element (row, channel) in a part of Kg, Qg or Kd.
 KDA_HOST_DEVICE constexpr int prefill_tile_byte(int row, int channel) {
-  const int unit = channel / 8 ^ (row & 7);
-  return row * kPrefillDim * 2 + unit * 16 + channel % 8 * 2;
+  return (row * kPrefillDim + channel) * 2;
 }
 
 /// Byte of element (i, j), j / 16 <= i / 16, in a part of T or Q: 16x16 blocks, row by row of
-/// blocks.
+/// blocks. Pieces of 16 bytes are permuted, so that ldmatrix meets no bank twice.
 KDA_HOST_DEVICE constexpr int prefill_triangle_byte(int i, int j) {
   const int block = i / 16 * (i / 16 + 1) / 2 + j / 16;
   const int row = i % 16;

@@ -76,6 +76,10 @@ inline std::uint32_t pack_f16(float low, float high) {
   return std::uint32_t{to_f16(low).bits} | std::uint32_t{to_f16(high).bits} << 16;
 }
 
+/// x, of which the compiler knows nothing any more: what is computed from it is computed again
+/// instead of being kept in registers.
+inline std::uint32_t opaque(std::uint32_t x) { return x; }
+
 inline std::uint32_t float_bits(float x) { return kda::detail::bits_of(x); }
 inline float bits_float(std::uint32_t x) { return kda::detail::float_of(x); }
 inline std::uint64_t double_bits(double x) { return std::bit_cast<std::uint64_t>(x); }

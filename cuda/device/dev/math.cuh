@@ -75,6 +75,11 @@ KDA_DEVICE std::uint32_t pack_f16(float low, float high) {
   return pair;
 }
 
+KDA_DEVICE std::uint32_t opaque(std::uint32_t x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 KDA_DEVICE std::uint32_t float_bits(float x) { return __float_as_uint(x); }
 KDA_DEVICE float bits_float(std::uint32_t x) { return __uint_as_float(x); }
 KDA_DEVICE std::uint64_t double_bits(double x) {
