@@ -115,10 +115,10 @@ class PeerChunks {
     const Matrix before = S;
 
     // S is held with columns of V as rows: one scale for each.
-    const auto [S_scaled, S_unscale] = scaled(formats_.S, S.transpose());
-    const Operand S_read = transposed(round_to(formats_.S, S_scaled));
+    const ScaledRows S_rows = scaled(formats_.S, S.transpose());
+    const Operand S_read = transposed(round_to(formats_.S, S_rows.scaled));
     const auto of_state = [&](const Operand& gated) -> Matrix {
-      return f.token_unscale.asDiagonal() * product(gated, S_read) * S_unscale.asDiagonal();
+      return f.token_unscale.asDiagonal() * product(gated, S_read) * S_rows.unscale.asDiagonal();
     };
     const Matrix P = of_state(f.Kg);
     const Matrix R = x.v - P;

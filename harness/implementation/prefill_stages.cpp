@@ -48,7 +48,7 @@ std::optional<Mismatch> differing(const float* got, std::int64_t stride, std::in
                                   std::int64_t columns, Want want, Bound bound) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
-      const double x = double{got[i * stride + j]};
+      const auto x = double{got[i * stride + j]};
       const double y = want(i, j);
       if (!close(x, y, bound(i, j))) return Mismatch{i, j, x, y};
     }
@@ -109,10 +109,10 @@ class StageSearch {
   [[nodiscard]] std::optional<std::string> found() const { return found_; }
 
  private:
-  std::optional<Mismatch> state(const Stages& want, std::int64_t slot) const {
-    const double* S = want.state.as<double>();
+  [[nodiscard]] std::optional<Mismatch> state(const Stages& want, std::int64_t slot) const {
+    const auto* S = want.state.as<double>();
     const double bound = kShare * largest({S, S + kState});
-    const float* got = outputs_.h->as<float>() + slot * kState;
+    const auto* got = outputs_.h->as<float>() + slot * kState;
     const bool k_first = s_.state_layout == StateLayout::kKV;
     // The initial state is copied, not computed.
     const double slack = want.begin == 0 ? 0 : bound;
@@ -121,7 +121,7 @@ class StageSearch {
         [&](auto, auto) { return slack; });
   }
 
-  std::optional<Mismatch> gate(const Stages& want, std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> gate(const Stages& want, std::int64_t slot) const {
     std::vector<float> sums(index(want.tokens * kK));
     for (std::int64_t k = 0; k < kK; ++k) {
       double sum = 0;
@@ -138,15 +138,15 @@ class StageSearch {
     });
   }
 
-  std::optional<Mismatch> A(const Stages& want, std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> A(const Stages& want, std::int64_t slot) const {
     return scores(got_.A, want.A, rows_.k, want.tokens, slot);
   }
-  std::optional<Mismatch> Q(const Stages& want, std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> Q(const Stages& want, std::int64_t slot) const {
     return scores(got_.Q, want.Q, rows_.q, want.tokens, slot);
   }
-  std::optional<Mismatch> scores(const Tensor& got, const Tensor& want,
-                                 const std::vector<double>& left, std::int64_t C,
-                                 std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> scores(const Tensor& got, const Tensor& want,
+                                               const std::vector<double>& left, std::int64_t C,
+                                               std::int64_t slot) const {
     const std::vector<double> of_i = norms(left, C);
     const std::vector<double> of_j = norms(rows_.k, C);
     return differing(
@@ -157,9 +157,9 @@ class StageSearch {
 
   /// Against the exact inverse of the kernel's own A: on keys that nearly coincide an error of A
   /// grows beyond any bound.
-  std::optional<Mismatch> T(const Stages& want, std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> T(const Stages& want, std::int64_t slot) const {
     const std::int64_t C = want.tokens;
-    const float* A = got_.A.as<float>() + slot * kC * kC;
+    const auto* A = got_.A.as<float>() + slot * kC * kC;
     std::vector<double> X(index(C * C), 0.0);
     for (std::int64_t i = 0; i < C; ++i) {
       X[index(i * C + i)] = 1;
@@ -178,7 +178,7 @@ class StageSearch {
   }
 
   /// U = T v - W S.
-  std::optional<Mismatch> U(const Stages& want, std::int64_t slot) const {
+  [[nodiscard]] std::optional<Mismatch> U(const Stages& want, std::int64_t slot) const {
     std::vector<double> U(want.U.as<double>(), want.U.as<double>() + want.U.size());
     for (std::int64_t i = 0; i < want.tokens; ++i) {
       for (std::int64_t k = 0; k < kK; ++k) {

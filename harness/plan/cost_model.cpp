@@ -7,9 +7,9 @@ namespace {
 
 constexpr std::int64_t kChunk = 64;
 constexpr std::int64_t kWidth = 128;
-constexpr std::int64_t kTile = kChunk * kWidth * 2;   // bytes of a 16-bit [64,128] operand
-constexpr std::int64_t kTriangle = 10 * 16 * 16 * 2;  // of the ten blocks of T or Q, one part
-constexpr std::int64_t kVectors = 1024 + 768;         // channel factors; token scales
+constexpr std::int64_t kTile = kChunk * kWidth * 2;  // bytes of a 16-bit [64,128] operand
+constexpr std::int64_t kTriangle = 5120;             // of the ten blocks of T or Q, one part
+constexpr std::int64_t kVectors = 1024 + 768;        // channel factors; token scales
 constexpr double kState = kWidth * kWidth * 4.0;
 
 constexpr std::int64_t kSchedulers = 4;  // of an SM
@@ -104,7 +104,8 @@ PrefillWork prefill_work(const Semantics& s, const Problem& p, OperandPolicy pol
   work.heads = s.N() * s.HV;
   work.minimum_bytes = bytes_once(s, p, kState);
   // Per token and head: 6 K V for reads and writes of the state, 3 C K for scores, C^2 for T.
-  work.minimum_flop = rows * (6.0 * kWidth * kWidth + 3.0 * kChunk * kWidth + kChunk * kChunk);
+  work.minimum_flop =
+      rows * (6.0 * kWidth * kWidth + 3.0 * kChunk * kWidth + 1.0 * kChunk * kChunk);
   work.factor_read = rows * (kWidth * (2.0 * 2 + static_cast<double>(size_of(p.g.dtype))) +
                              static_cast<double>(size_of(p.beta.dtype)));
   const std::int64_t blob =
@@ -115,7 +116,7 @@ PrefillWork prefill_work(const Semantics& s, const Problem& p, OperandPolicy pol
                        (s.chunk_states ? static_cast<double>(work.chunks) * kState : 0);
   work.factor_matrix = 224 * n.level + 120;
   work.chain_matrix = 128 * n.P + 20 * n.U + 20 * n.O + 64 * n.S;
-  work.chain_fragments = 128 * n.gated + 64 * n.written + 20 * 2 + 20 * n.scores;
+  work.chain_fragments = 128 * n.gated + 64 * n.written + 40 + 20 * n.scores;
   return work;
 }
 
@@ -135,9 +136,10 @@ PrefillTime prefill_time(const PrefillWork& work, const DeviceModel& device) {
   const double mean_steps = static_cast<double>(work.chunks) / static_cast<double>(work.heads);
   // An SM works through its blocks, all at once or one after the other; a lone chain waits for
   // itself. Chunks of 16 columns by the busiest scheduler:
-  const double rounds = static_cast<double>(ceil_div(time.chain_blocks, device.sms));
+  const auto rounds = static_cast<double>(ceil_div(time.chain_blocks, device.sms));
   const double chunks = std::max(static_cast<double>(work.serial_steps), rounds * mean_steps);
-  const auto warps = static_cast<double>(time.chain_columns / kWarpColumns);
+  const std::int64_t warps_a_block = time.chain_columns / kWarpColumns;
+  const auto warps = static_cast<double>(warps_a_block);
   time.chain_matrix = chunks * static_cast<double>(work.chain_matrix) * device.matrix_cycles *
                       std::max(1.0, warps / static_cast<double>(kSchedulers)) / device.clock_hz;
   time.chain_shared = chunks * warps * static_cast<double>(work.chain_fragments) * 256 /

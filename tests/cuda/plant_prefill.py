@@ -91,7 +91,8 @@ class Bench:
         (kernels / fault["file"]).write_text(patched(fault))
         argv = list(self.compile)
         argv[argv.index("-o") + 1] = str(self.folder / "kernels.o")
-        argv[1:1] = ["-I", str(self.folder), "-w", "-g0"]
+        argv[argv.index("-c") + 1] = str(KERNELS.parent / "prefill_kernels.cpp")
+        argv[1:1] = ["-I", str(self.folder), "-I", str(KERNELS.parents[1]), "-w", "-g0"]
         argv = [re.sub(r"^-O\d$", "-O1", a) for a in argv]
         self.must(argv)
         for target, (before, after) in self.links.items():
