@@ -95,9 +95,12 @@ class Bench:
         argv[1:1] = ["-I", str(self.folder), "-I", str(KERNELS.parents[1]), "-w", "-g0"]
         argv = [re.sub(r"^-O\d$", "-O1", a) for a in argv]
         self.must(argv)
-        for target, (before, after) in self.links.items():
-            self.must(before + ["-Wl,-s", "-o", str(self.folder / target), str(self.folder / "kernels.o")]
-                      + after)
+        self.link("kdacheck_program")
+
+    def link(self, target):
+        before, after = self.links[target]
+        self.must(before + ["-Wl,-s", "-o", str(self.folder / target),
+                            str(self.folder / "kernels.o")] + after)
 
     def must(self, argv):
         done = subprocess.run(argv, cwd=self.build, text=True, capture_output=True)
@@ -131,6 +134,7 @@ class Bench:
         return "wrong" + (f", {stage.group(1)}" if stage else "")
 
     def tests(self):
+        self.link("prefill_kernel_test")
         argv = [str(self.folder / "prefill_kernel_test"), "--gtest_filter=" + TESTS]
         try:
             done = subprocess.run(argv, text=True, capture_output=True, timeout=300)
