@@ -3,7 +3,7 @@
 namespace kda::cuda {
 
 void refuse(ErrorCode code, const std::string& field, const std::string& wanted,
-                         const std::string& got) {
+            const std::string& got) {
   throw Error(code, field + ": wanted " + wanted + ", got " + got);
 }
 

@@ -90,12 +90,13 @@ void cut_runs(PrefillPlan& plan, const PrefillExtents& e) {
   }
 }
 
-/// Narrow blocks where wide ones would leave multiprocessors idle.
+/// Narrow blocks where twice as many still have a multiprocessor each: they read every blob twice
+/// as often.
 int chain_columns(const PrefillPlan& plan, const PrefillOptions& options) {
   if (options.v_columns != 0) return options.v_columns;
   std::int64_t runs = 0;
   for (const PrefillSegment& segment : plan.segments) runs = std::max(runs, segment.runs);
-  return runs * plan.HV * (kPrefillDim / 64) < options.multiprocessors ? 32 : 64;
+  return runs * plan.HV * (kPrefillDim / 32) <= options.multiprocessors ? 32 : 64;
 }
 
 void place_workspace(PrefillPlan& plan) {

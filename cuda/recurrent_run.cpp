@@ -1,6 +1,5 @@
-#include "cuda/recurrent.hpp"
-
 #include "cuda/device_tensors.hpp"
+#include "cuda/recurrent.hpp"
 
 namespace kda::cuda {
 

@@ -40,6 +40,8 @@ struct Implementation {
   std::function<Answer(const Case&, const KernelSettings&)> run;
   /// May be run one value head at a time, so that large cases need little memory.
   bool by_head = false;
+  /// Only judged when --impl names it: a variant for comparison.
+  bool on_request = false;
   /// One line that narrows down why a result of this case is wrong. May be empty.
   std::function<std::string(const Case&)> diagnose{};
 };

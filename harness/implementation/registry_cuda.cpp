@@ -189,6 +189,7 @@ std::vector<Implementation> cuda_implementations() {
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kSplit>,
                  .by_head = true,
+                 .on_request = true,
                  .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kSplit>});
   all.push_back({.name = "cuda-prefill-bf16",
                  .description = "cuda-prefill with single bf16 operands, for comparison",
@@ -196,6 +197,7 @@ std::vector<Implementation> cuda_implementations() {
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kBf16>,
                  .by_head = true,
+                 .on_request = true,
                  .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kBf16>});
   all.push_back({.name = "cuda-fit",
                  .description = "CUDA batched quadratic fits in f64, a warp each",

@@ -1,5 +1,6 @@
 #include "harness/plan/plan_text.hpp"
 
+#include "cuda/prefill_plan.hpp"
 #include "cuda/recurrent_plan.hpp"
 #include "harness/plan/cost_model.hpp"
 #include "reference/types/contract.hpp"
@@ -49,10 +50,11 @@ Problem unfilled_call(const CaseLine& line, std::vector<std::int64_t>& bounds) {
 std::string prefill_text(const Semantics& semantics, const Problem& problem) {
   const PrefillWork first = prefill_work(semantics, problem, OperandPolicy::kMixed);
   std::string text = fmt::format(
-      "cuda-prefill\n  {} chunks x heads, {} serial steps, {} chains\n"
+      "cuda-prefill\n  {}\n  {} chunks x heads, {} serial steps, {} chains\n"
       "  every tensor once: {:.1f} MB, {:.1f} GFLOP\n\n"
       "  operands  workspace MB  factors MB  chain MB  mma a factor block  mma a chain warp and "
       "chunk\n",
+      cuda::plan_prefill({.HV = semantics.HV, .sequences = semantics.sequences}).text(),
       first.chunks, first.serial_steps, first.heads, first.minimum_bytes * kMega,
       first.minimum_flop * 1e-9);
   for (const OperandPolicy policy : kOperandPolicies) {

@@ -157,7 +157,8 @@ void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& opt
   for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
   if (!plan.implementations.empty()) return;
   for (const Implementation& implementation : all_implementations()) {
-    if (!unsupported(implementation, test_case)) judge_by(implementation);
+    if (implementation.on_request || unsupported(implementation, test_case)) continue;
+    judge_by(implementation);
   }
   if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
 }
