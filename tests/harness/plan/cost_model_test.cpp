@@ -1,9 +1,11 @@
 #include "harness/plan/cost_model.hpp"
 
+#include "cuda/prefill_plan.hpp"
 #include "harness/plan/plan_text.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -108,6 +110,29 @@ TEST(CostModel, DesignFiguresOfOtherShapes) {
   expect_ms(a100.chain_l2, .37);
   expect_ms(a100.chain_hbm, .49);
   expect_ms(a100.ideal, 1.05);
+}
+
+/// The model is of the kernels that there are.
+TEST(CostModel, BlocksAndWorkspaceAreThoseOfThePlan) {
+  for (const auto& [N, T, H] :
+       {std::array<std::int64_t, 3>{1, 8192, 64}, {1, 8192, 96}, {1, 512, 16}, {8, 100, 4}}) {
+    const Call call(N, T, H);
+    for (const DeviceModel& gpu : device_models()) {
+      const cuda::PrefillPlan plan =
+          cuda::plan_prefill({.HV = H, .sequences = call.semantics.sequences},
+                             {.multiprocessors = static_cast<int>(gpu.sms)});
+      EXPECT_EQ(plan.v_columns, time_of(call, OperandPolicy::kMixed, gpu.name).chain_columns)
+          << gpu.name << " " << H;
+    }
+    const auto blob = [&](OperandPolicy policy) {
+      const PrefillWork work = prefill_work(call.semantics, call.problem, policy);
+      return work.workspace / static_cast<double>(work.chunks);
+    };
+    using cuda::PrefillPolicy;
+    EXPECT_EQ(blob(OperandPolicy::kMixed), cuda::prefill_blob_bytes(PrefillPolicy::kMixed));
+    EXPECT_EQ(blob(OperandPolicy::kSplit), cuda::prefill_blob_bytes(PrefillPolicy::kSplit));
+    EXPECT_EQ(blob(OperandPolicy::kSingle), cuda::prefill_blob_bytes(PrefillPolicy::kBf16));
+  }
 }
 
 TEST(CostModel, BytesFollowTheOptions) {
