@@ -110,7 +110,8 @@ double element_share(const CompareReport& report) {
       continue;
     }
     const double error = std::abs(tensor.worst->got - tensor.worst->expected);
-    const double share = error == 0 ? 0.0 : error / tensor.worst->bound;
+    double share = 0;
+    if (error != 0) share = error / tensor.worst->bound;
     most = std::isfinite(share) ? std::max(most, share) : kInf;
     if (tensor.reason == "non_finite") most = kInf;
   }
