@@ -37,7 +37,7 @@ CASES = [
     "op=kda_prefill T=130 H=1 family=identical g_dtype=f32 final_state=1 seed=4",
     "op=kda_prefill T=130 H=1 family=padding beta_dtype=f32 final_state=1 seed=5",
 ]
-POLICIES = ["cuda-prefill", "cuda-prefill-x", "cuda-prefill-bf16"]
+POLICIES = ["cuda-prefill", "cuda-prefill-x"]  # single bf16 fails on identical keys by itself
 TESTS = ":".join([
     "PrefillExact.Tails*", "PrefillExact.CausalAroundTheThirdChunk", "PrefillExact.Packed*",
     "PrefillExact.Split*", "PrefillExact.PadRows*", "PrefillExact.Segments*",
@@ -88,7 +88,8 @@ class Bench:
         kernels = self.folder / "cuda" / "kernels"
         shutil.rmtree(kernels, ignore_errors=True)
         shutil.copytree(KERNELS, kernels)
-        (kernels / fault["file"]).write_text(patched(fault))
+        if fault:
+            (kernels / fault["file"]).write_text(patched(fault))
         argv = list(self.compile)
         argv[argv.index("-o") + 1] = str(self.folder / "kernels.o")
         argv[argv.index("-c") + 1] = str(KERNELS.parent / "prefill_kernels.cpp")
@@ -171,6 +172,10 @@ def main():
     print("| fault | check, in order | check, pct | tests |\n|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="plant") as folder:
         bench = Bench(options.build.resolve(), pathlib.Path(folder))
+        bench.make(None)
+        for found in (bench.check([]), bench.tests()):
+            if found != "-":
+                raise SystemExit(f"without a fault: {found}")
         for fault in faults:
             try:
                 bench.make(fault)

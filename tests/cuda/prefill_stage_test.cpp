@@ -334,5 +334,16 @@ TEST(PrefillStages, UAndStateOfOneChunk) {
   }
 }
 
+/// The decays after the last write reach the state by themselves (kap), not through Kd.
+TEST(PrefillStages, StateAfterTokensThatOnlyDecay) {
+  KdaInputs inputs = prefill_inputs(kC, 1, 51);
+  for (std::int64_t t = 24; t < kC; ++t) inputs.beta.store(t, 0);
+  Outputs got;
+  static_cast<void>(stages_of(inputs, PrefillPolicy::kMixed, &got));
+  const Outputs want = reference::chunked(inputs.problem(), semantics_of(inputs));
+  EXPECT_LE(relative_size(got.final_state->as<float>(), want.final_state->as<double>(), kK * kK),
+            5e-4);
+}
+
 }  // namespace
 }  // namespace kda::cuda
