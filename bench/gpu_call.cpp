@@ -1,5 +1,6 @@
 #include "bench/gpu_call.hpp"
 
+#include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
 #include "reference/fast.hpp"
 #include "reference/types/contract.hpp"
@@ -40,7 +41,8 @@ Tensor in_dtype(const TensorView& from, Dtype dtype) {
   return to;
 }
 
-/// Moves the tensors of a problem to the device; cu_seqlens stays with the host.
+/// Moves the tensors of a problem to the device; cu_seqlens stays with the
+/// host.
 void upload_inputs(Problem& p, Dtype state, cuda::Device& device) {
   p.q = upload("q", p.q, device);
   p.k = upload("k", p.k, device);
@@ -79,8 +81,33 @@ class RecurrentCall final : public GpuCall {
   cuda::RecurrentPlan plan_;  ///< what the stream may still read
 };
 
-/// As `wrong_result`; a final state of bf16, which contracts do not have, within its rounding of
-/// the exact one.
+class PrefillCall final : public GpuCall {
+ public:
+  PrefillCall(const KdaCase& kda_case, Dtype state, cuda::Device& device) {
+    const Semantics s = check(kda_case.contract, kda_case.problem());
+    args_.problem = kda_case.problem();
+    upload_inputs(args_.problem, state, device);
+    args_.o = output("o", args_.problem.v.dtype, s.o_shape(), device);
+    if (s.final_state)
+      args_.final_state = output("final_state", state, s.state_shape(s.N()), device);
+    args_.workspace_bytes = cuda::plan_prefill(args_).workspace.bytes;
+    args_.workspace = device.allocate("workspace", args_.workspace_bytes);
+  }
+  void run(cuda::Device& device) override { plan_ = cuda::prefill(args_, device); }
+  Outputs fetch(cuda::Device& device) override {
+    Outputs outputs;
+    outputs.o = download(args_.o, device);
+    if (args_.final_state) outputs.final_state = download(*args_.final_state, device);
+    return outputs;
+  }
+
+ private:
+  cuda::PrefillArgs args_;
+  cuda::PrefillPlan plan_;  ///< what the stream may still read
+};
+
+/// As `wrong_result`; a final state of bf16, which contracts do not have,
+/// within its rounding of the exact one.
 std::string wrong_states(const Case& test_case, Outputs got, const std::string& judged) {
   if (!got.final_state || got.final_state->dtype() == Dtype::kF32)
     return wrong_result(test_case, got, judged);
@@ -97,7 +124,8 @@ std::string wrong_states(const Case& test_case, Outputs got, const std::string& 
     largest = std::max(largest, std::abs(load(exact.view(), i)));
   for (std::int64_t i = 0; i < exact.size(); ++i) {
     const double want = load(exact.view(), i);
-    // Rounding to 8 bits is off by 2^-8 at most; f32 arithmetic adds little to it.
+    // Rounding to 8 bits is off by 2^-8 at most; f32 arithmetic adds little to
+    // it.
     const double bound = 0x1.1p-8 * std::abs(want) + 1e-5 * largest;
     if (!(std::abs(load(rounded.view(), i) - want) <= bound))
       return "final_state element " + std::to_string(i) + " is beyond its rounding";
@@ -119,6 +147,12 @@ Case with_stored_state(Case test_case, Dtype state) {
 GpuKernel recurrent_kernel() {
   return {"cuda-recurrent", false, [](const KdaCase& kda_case, Dtype state, cuda::Device& device) {
             return std::make_unique<RecurrentCall>(kda_case, state, device);
+          }};
+}
+
+GpuKernel prefill_kernel() {
+  return {"cuda-prefill", true, [](const KdaCase& kda_case, Dtype state, cuda::Device& device) {
+            return std::make_unique<PrefillCall>(kda_case, state, device);
           }};
 }
 

@@ -32,10 +32,12 @@ struct GpuKernel {
 };
 
 [[nodiscard]] GpuKernel recurrent_kernel();
+[[nodiscard]] GpuKernel prefill_kernel();
 
-/// Times a kernel on a case: judges one call, then records as many calls on tensors of their own as
-/// fill the L2 twice, warms up, and times all of them an iteration. The last must have left the
-/// judged bits. Ends in an error for a wrong result.
+/// Times a kernel on a case: judges one call, then records as many calls on
+/// tensors of their own as fill the L2 twice, warms up, and times all of them
+/// an iteration. The last must have left the judged bits. Ends in an error for
+/// a wrong result.
 void time_kernel(benchmark::State& state, GpuTimer& timer, const GpuKernel& kernel,
                  const harness::Case& test_case, Dtype state_dtype);
 

@@ -1,4 +1,5 @@
 #include "cuda/fit_batch.hpp"
+#include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
 #include "harness/bench/counter_run.hpp"
 #include "harness/case/case_line.hpp"
@@ -17,6 +18,15 @@ CounterCase recurrent_case(std::string name, std::string line) {
     static_cast<void>(cuda::run_recurrent(kda_case.contract, kda_case.problem(), device));
   };
   return {"cuda-recurrent", std::move(name), std::move(line), run};
+}
+
+CounterCase prefill_case(std::string name, std::string line) {
+  const auto run = [line](cuda::Device& device) {
+    const Case made = make_case(parse_case_line(line));
+    const auto& kda_case = std::get<KdaCase>(made.inputs);
+    static_cast<void>(cuda::run_prefill(kda_case.problem(), {}, device));
+  };
+  return {"cuda-prefill", std::move(name), std::move(line), run};
 }
 
 TensorView zeros(cuda::Device& device, const char* name, Dtype dtype, const Shape& shape) {
@@ -91,6 +101,11 @@ std::vector<CounterCase> counter_cases() {
                                  "op=recurrent_kda lens=1,0,3 H=2 K=40 V=23 dtype=f16 " + states));
   cases.push_back(pool_case(false));
   cases.push_back(pool_case(true));
+  const std::string fused = "op=kda_prefill gate=bound safe_gate=1 l2norm=1 beta_sigmoid=1 ";
+  cases.push_back(prefill_case("tokens_64", fused + "T=64 H=1 final_state=1"));
+  cases.push_back(prefill_case("tokens_200", fused + "T=200 H=1 h=1 " + states));
+  cases.push_back(prefill_case("packed", fused + "lens=1,65,63 H=1 " + states));
+  cases.push_back(prefill_case("log_decay", "op=kda_prefill T=128 H=1 v_first=1 " + states));
   cases.push_back(fit_case("profile_128", 1, 0));
   cases.push_back(fit_case("profiles_5", 5, 0));
   cases.push_back(fit_case("bootstrap_8", 1, 8));

@@ -22,12 +22,14 @@ void print_error(std::string text);
 void add_bench_command(CLI::App& app, CommandContext& context);
 void add_check_command(CLI::App& app, CommandContext& context);
 void add_compare_command(CLI::App& app, CommandContext& context);
+void add_fuzz_command(CLI::App& app, CommandContext& context);
 void add_gen_command(CLI::App& app, CommandContext& context);
 void add_list_command(CLI::App& app, CommandContext& context);
 void add_mutate_command(CLI::App& app, CommandContext& context);
 void add_fit_command(CLI::App& app, CommandContext& context);
 void add_predict_command(CLI::App& app, CommandContext& context);
 void add_report_command(CLI::App& app, CommandContext& context);
+void add_shrink_command(CLI::App& app, CommandContext& context);
 /// Hidden: the child process of `--impl plugin:`.
 void add_plugin_host_command(CLI::App& app, CommandContext& context);
 

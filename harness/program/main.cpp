@@ -39,12 +39,14 @@ int run_program(int argc, char** argv) {
   add_check_command(app, context);
   add_bench_command(app, context);
   add_compare_command(app, context);
+  add_fuzz_command(app, context);
   add_gen_command(app, context);
   add_list_command(app, context);
   add_mutate_command(app, context);
   add_fit_command(app, context);
   add_predict_command(app, context);
   add_report_command(app, context);
+  add_shrink_command(app, context);
   add_plugin_host_command(app, context);
   try {
     app.parse(argc, argv);

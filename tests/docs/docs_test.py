@@ -35,6 +35,7 @@ NOT_RUN = {
 }
 # Run with more arguments, so that they end soon: pattern -> what is added.
 SHORTENED = {
+    "./kdacheck fuzz --impl fast*": ["--cases", "3"],
     "./kdacheck check --laws*": ["--filter", "chunk_c32*"],
     "./kdacheck check --json check.json": ["--filter", "chunk_c32*"],
     "./kdacheck check --impl cuda-recurrent --exec-order pct --exec-seeds 8 *": ["--filter", "recurrent_hand_case*"],

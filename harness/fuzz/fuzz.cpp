@@ -1,0 +1,67 @@
+#include "harness/fuzz/fuzz.hpp"
+
+#include "harness/case/case_line.hpp"
+#include "harness/fixture/fixture.hpp"
+#include "harness/fuzz/draw.hpp"
+#include "harness/run/interrupt.hpp"
+#include "harness/run/judge.hpp"
+#include "harness/run/oracle.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kda::harness {
+
+void write_shrunk(const std::filesystem::path& file, const KdaCase& kda_case,
+                  const std::string& description) {
+  Case fixture;
+  fixture.name = file.stem().string();
+  fixture.description = description;
+  fixture.tags = "shrunk";
+  fixture.op = *find_op(name(kda_case.contract));
+  fixture.inputs = kda_case;
+  const std::string_view oracle = oracle_for(kda_case, "");
+  fixture.expected = expected_from(fixture, oracle);
+  fixture.oracle = oracle_name(oracle);
+  write_fixture(file, fixture);
+}
+
+FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options,
+                const std::function<void(const FuzzReport&)>& progress) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const Policy* policy = options.policy.empty() ? nullptr : &find_policy(options.policy);
+  const InterruptGuard guard;
+  CaseDraw draw(implementation.ops, options.seed);
+  FuzzReport report;
+  while (std::chrono::duration<double>(Clock::now() - begin).count() < options.seconds &&
+         (options.cases == 0 || report.cases < options.cases) && !interrupted()) {
+    const Case drawn = make_case(draw.next());
+    report.pairs = draw.pairs();
+    report.all_pairs = draw.all_pairs();
+    if (unsupported(implementation, drawn)) {
+      ++report.unsupported;
+      continue;
+    }
+    CaseResult result = judge(drawn, implementation, policy, options.kernels);
+    ++report.cases;
+    if (is_failure(result.verdict)) {
+      FuzzFailure failure;
+      failure.line = drawn.line;
+      failure.verdict = result.verdict;
+      failure.detail = result.detail;
+      failure.shrunk = shrink(std::get<KdaCase>(drawn.inputs),
+                              judged_by(implementation, options.policy, options.kernels));
+      failure.file = options.folder / fmt::format("fuzz_{}_{}.h5", options.seed, report.cases);
+      write_shrunk(failure.file, failure.shrunk.smallest, "shrunk from: " + drawn.line);
+      report.failures.push_back(std::move(failure));
+    }
+    progress(report);
+    if (std::ssize(report.failures) >= options.most_failures) break;
+  }
+  return report;
+}
+
+}  // namespace kda::harness

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "harness/fuzz/shrink.hpp"
+#include "harness/implementation/implementation.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kda::harness {
+
+struct FuzzOptions {
+  double seconds = 60;
+  std::int64_t cases = 0;  ///< most cases; 0 = as many as the time allows
+  std::uint64_t seed = 1;
+  std::int64_t most_failures = 5;  ///< ends the search: more of them rarely say more
+  std::string policy;
+  KernelSettings kernels;
+  std::filesystem::path folder = ".";  ///< where shrunken cases are written
+};
+
+/// One failure found, and what it was shrunk to.
+struct FuzzFailure {
+  std::string line;  ///< the case line as drawn
+  Verdict verdict = Verdict::kFailed;
+  std::string detail;
+  Shrunk shrunk;
+  std::filesystem::path file;  ///< fixture of the shrunken case
+};
+
+struct FuzzReport {
+  std::int64_t cases = 0;        ///< drawn and judged
+  std::int64_t unsupported = 0;  ///< drawn, but not served by the implementation
+  std::size_t pairs = 0;         ///< pairs of options that stood in one case
+  bool all_pairs = false;        ///< no further pair could be found
+  std::vector<FuzzFailure> failures;
+};
+
+/// Draws cases (CaseDraw) until time, cases or failures are spent, judges the implementation on
+/// each, shrinks every failure and writes it as a fixture with the reference's answer.
+/// `progress` is called after each case. Throws kFileUnwritable.
+[[nodiscard]] FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options,
+                              const std::function<void(const FuzzReport&)>& progress);
+
+/// Writes a shrunken case as a fixture that `check` judges.
+void write_shrunk(const std::filesystem::path& file, const KdaCase& kda_case,
+                  const std::string& description);
+
+}  // namespace kda::harness
