@@ -93,9 +93,13 @@ std::string wrong_result(const Case& test_case, const Outputs& outputs, const st
   Case with_answer = test_case;
   with_answer.oracle = harness::oracle_for(kda_case, judged);
   with_answer.expected = harness::expected_from(test_case, with_answer.oracle);
-  const harness::CaseResult result = harness::judge_result(
-      with_answer, harness::by_name(outputs), std::nullopt, "",
-      outputs.o.dtype() == Dtype::kF64 ? &harness::find_policy("exact") : nullptr);
+  harness::Judging judging;
+  if (outputs.o.dtype() == Dtype::kF64) judging.policy = &harness::find_policy("exact");
+  for (const harness::Implementation& implementation : harness::all_implementations()) {
+    if (implementation.name == judged) judging.formats = implementation.formats;
+  }
+  const harness::CaseResult result =
+      harness::judge_result(with_answer, harness::by_name(outputs), std::nullopt, "", judging);
   if (result.verdict == harness::Verdict::kPassed) return {};
   return std::string(harness::name(result.verdict)) + ": " + result.code + " " + result.detail;
 }

@@ -1,7 +1,9 @@
 #include "bench/registration.hpp"
 #include "harness/case/case_line.hpp"
 #include "harness/compare/compare.hpp"
+#include "harness/compare/formats.hpp"
 #include "harness/fixture/fixture.hpp"
+#include "harness/run/case_answers.hpp"
 #include "harness/run/oracle.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/types/contract.hpp"
@@ -78,10 +80,12 @@ void compare_bench(benchmark::State& state, const harness::Policy& policy) {
   const Judged& judged = Judged::get();
   double elements = 0;
   for (const auto& [name, tensor] : judged.got) elements += static_cast<double>(tensor.size());
-  while (state.KeepRunning()) {
-    benchmark::DoNotOptimize(harness::compare(judged.kda_case, judged.semantics,
-                                              judged.made.expected->tensors, judged.got, policy));
-  }
+  const harness::CaseDeviations deviations = harness::deviations_of(
+      judged.kda_case, judged.semantics, harness::formats_of({}, judged.kda_case.problem()));
+  harness::Standard standard{.expected = judged.made.expected->tensors, .policy = policy};
+  standard.deviations = &deviations;
+  while (state.KeepRunning())
+    benchmark::DoNotOptimize(harness::compare(judged.semantics, standard, judged.got));
   state.counters["elements/s"] = benchmark::Counter(
       elements * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }

@@ -186,8 +186,9 @@ def keys() -> list[Fixture]:
         prefill("near_identical_keys_t80", 80, FINAL, "keys within 1 % of one another, slow gate, beta 0.9",
                 "family4,collinear", dtypes=BF16_G32,
                 inputs=slow | {"k": near_copies("prefill_near", (80, 1, D)), "beta": 0.9}),
-        prefill("alternating_keys_t64", 64, {}, "k = ±e, sign alternating, beta 1.9", "collinear,beta",
-                dtypes=BF16_G32, inputs=slow | {"k": alternating("prefill_alternating", (64, 1, D)), "beta": 1.9}),
+        # Beta 1.9 is for f32 storage (cases_faults): 16-bit operands alone cause errors of a fifth of o there.
+        prefill("alternating_keys_t64", 64, {}, "k = ±e, sign alternating, beta 1.5", "collinear,beta",
+                dtypes=BF16_G32, inputs=slow | {"k": alternating("prefill_alternating", (64, 1, D)), "beta": 1.5}),
         prefill("neg_eigval_ready_t70", 70, FINAL | negative, "allow_neg_eigval with ready-made beta in (0, 2): "
                 "accepted, and changes nothing", "beta,neg_eigval", dtypes=BF16_G32,
                 inputs={"beta": rng.uniform("prefill_neg/beta", (70, 1), 0.0, 2.0)}),

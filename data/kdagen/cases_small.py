@@ -82,6 +82,32 @@ def options(op: str) -> list[Fixture]:
     ]  # fmt: skip
 
 
+def storage(op: str) -> list[Fixture]:
+    """Every fused option in f32 and f16 storage: a value that a kernel rounds to bf16 on the way shows there only."""
+    s8, neg = Shape(20, H=2, K=8), SIGMOID | {"allow_neg_eigval": 1}
+    narrow = Shape(40, H=2, K=6, V=11)
+    f16_only = [
+        ("l2norm_only", s8, L2NORM | FINAL, "only the norm is fused", "l2norm", False),
+        ("sigmoid_only", s8, SIGMOID | FINAL, "only the sigmoid of beta is fused", "beta", False),
+        ("neg_eigval", s8, neg | FINAL, "2·sigmoid(beta)", "beta,neg_eigval", True),
+        ("fused_softplus", Shape(70, H=2, K=12), FUSED_SOFTPLUS | STATES, "softplus gate", "gate", True),
+    ]
+    both = [
+        ("gate_bound_only", s8, GATE_BOUND | FINAL, "only the bounded gate is fused", "gate", False),
+        ("gate_softplus_only", s8, GATE_SOFTPLUS | FINAL, "only the softplus gate is fused", "gate", False),
+        ("state_only", Shape(70, H=2, K=8), STATES, "nothing fused, resumed", "states", True),
+        ("v_first", narrow, FUSED_BOUND | STATES | {"state_v_first": 1}, "states [V,K], K ≠ V", "layout,states", True),
+        ("everything", s8, FUSED_SOFTPLUS | neg | STATES, "norm, gate, bias and 2·sigmoid(beta) fused, resumed",
+         "gate,beta,neg_eigval,states", True),
+    ]  # fmt: skip
+    return [
+        small(op, f"{name}_{kind}", shape, params, f"{what}; {kind} storage", f"{tags},dtype,storage", dtypes=dtypes,
+              state=state)
+        for kind, dtypes, cases in (("f32", F32, both), ("f16", F16, f16_only + both))
+        for name, shape, params, what, tags, state in cases
+    ]  # fmt: skip
+
+
 def shapes(op: str) -> list[Fixture]:
     """Head counts and head sizes."""
     sizes = ((1, 1), (2, 256), (256, 2), (255, 3), (3, 17), (64, 32), (60, 7), (100, 5), (33, 64))
@@ -192,5 +218,5 @@ def chunk_only() -> list[Fixture]:
 
 
 def all_cases() -> list[Fixture]:
-    per_op = [build(op) for op in OPS for build in (options, shapes, packed, lengths)]
+    per_op = [build(op) for op in OPS for build in (options, storage, shapes, packed, lengths)]
     return [fixture for group in per_op for fixture in group] + dtypes() + chunk_only()

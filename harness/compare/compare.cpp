@@ -1,11 +1,12 @@
 #include "harness/compare/compare.hpp"
 
 #include "harness/compare/compare_blocks.hpp"
+#include "harness/compare/compare_sigma.hpp"
 #include "harness/compare/compare_tensor.hpp"
+#include "harness/compare/formats.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,13 +59,35 @@ TensorReport judge(OutputKind kind, const JudgedCase& judged, const Tensor& expe
   return judge_tensor(kind, judged, expected, *got);
 }
 
+/// Whole-tensor groups of the heads taken together.
+void judge_merged(TensorReport& report, const DeviationLimits& limits) {
+  SigmaUse& use = *report.use;
+  const double share = std::max(use.sums.rms_share(limits), use.sums.bias_share(limits));
+  use.group.raise(use.sums.rms_share(limits), "all");
+  use.bias.raise(use.sums.bias_share(limits), "all");
+  if (share <= report.used_share) return;
+  report.used_share = share;
+  if (share <= 1) return;
+  report.passed = false;
+  report.reason = "over_bound";
+  report.detail = fmt::format("all heads: RMS error of {:.3g} sigma, mean error of {:.3g} sigma",
+                              use.sums.rms(), use.sums.ruled_mean());
+}
+
+void raise(Share& whole, const Share& part) { whole.raise(part.share, part.place); }
+
+SigmaUse merged(SigmaUse whole, const SigmaUse& part) {
+  raise(whole.element, part.element);
+  raise(whole.row, part.row);
+  raise(whole.group, part.group);
+  raise(whole.bias, part.bias);
+  whole.sums.merge(part.sums);
+  return whole;
+}
+
 }  // namespace
 
 bool CompareReport::passed() const { return std::ranges::all_of(tensors, &TensorReport::passed); }
-
-bool CompareReport::trusted() const {
-  return std::ranges::none_of(tensors, &TensorReport::zeros_would_pass);
-}
 
 const TensorReport* CompareReport::worst() const {
   const auto found = std::ranges::max_element(tensors, {}, [](const TensorReport& report) {
@@ -73,25 +96,31 @@ const TensorReport* CompareReport::worst() const {
   return found == tensors.end() ? nullptr : &*found;
 }
 
-CompareReport compare(const KdaCase& kda_case, const Semantics& semantics,
-                      const std::map<std::string, Tensor>& expected,
-                      const std::map<std::string, Tensor>& got, const Policy& policy) {
-  const Problem problem = kda_case.problem();
-  CaseTerms terms(problem, semantics);
-  const JudgedCase judged{problem, semantics, policy, terms};
+const TensorReport* CompareReport::find(std::string_view tensor) const {
+  const auto found = std::ranges::find(tensors, tensor, &TensorReport::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+CompareReport compare(const Semantics& semantics, const Standard& standard,
+                      const std::map<std::string, Tensor>& got) {
+  const CaseDeviations* deviations = standard.policy.deviations ? standard.deviations : nullptr;
+  if (standard.policy.deviations && deviations == nullptr)
+    throw Error(ErrorCode::kUsage, "policy derived: wanted deviations, got none");
+  std::optional<KeyCounts> keys;
+  if (deviations != nullptr) keys.emplace(semantics, deviations->sigma.keys);
+  const JudgedCase judged{semantics, standard.policy, deviations, keys ? &*keys : nullptr,
+                          standard.first_head};
   CompareReport report;
-  report.policy = policy.name;
-  for (const OutputKind kind : {OutputKind::kO, OutputKind::kFinalState, OutputKind::kH}) {
-    if (kind == OutputKind::kFinalState && !semantics.final_state) continue;
-    if (kind == OutputKind::kH && !semantics.chunk_states) continue;
+  report.policy = standard.policy.name;
+  if (deviations != nullptr) report.formats = to_string(deviations->formats);
+  for (const OutputKind kind : wanted_outputs(semantics)) {
     const auto found = got.find(std::string(name(kind)));
-    report.tensors.push_back(judge(kind, judged, expected_tensor(kind, semantics, expected),
+    report.tensors.push_back(judge(kind, judged,
+                                   expected_tensor(kind, semantics, standard.expected),
                                    found == got.end() ? nullptr : &found->second));
   }
   for (const auto& [extra, tensor] : got) {
-    const bool known =
-        std::ranges::find(report.tensors, extra, &TensorReport::name) != report.tensors.end();
-    if (known || extra == name(OutputKind::kFinalState)) continue;
+    if (report.find(extra) != nullptr || extra == name(OutputKind::kFinalState)) continue;
     report.tensors.push_back(failed(
         extra, "unexpected", "wanted no such tensor, got shape " + kda::to_string(tensor.shape())));
   }
@@ -99,12 +128,44 @@ CompareReport compare(const KdaCase& kda_case, const Semantics& semantics,
 }
 
 CompareReport compare(const KdaCase& kda_case, const Semantics& semantics,
-                      const std::map<std::string, Tensor>& expected, const Outputs& got,
-                      const Policy& policy) {
-  std::map<std::string, Tensor> tensors{{"o", got.o}};
-  if (got.final_state) tensors.emplace("final_state", *got.final_state);
-  if (got.h) tensors.emplace("h", *got.h);
-  return compare(kda_case, semantics, expected, tensors, policy);
+                      const std::map<std::string, Tensor>& expected,
+                      const std::map<std::string, Tensor>& got, const Policy& policy) {
+  Standard standard{.expected = expected, .policy = policy};
+  std::optional<CaseDeviations> deviations;
+  if (policy.deviations) {
+    const Problem problem = kda_case.problem();
+    const reference::Formats formats = formats_of({}, problem);
+    deviations = {formats, reference::deviations(problem, semantics, formats)};
+    standard.deviations = &*deviations;
+  }
+  return compare(semantics, standard, got);
+}
+
+void merge(CompareReport& whole, CompareReport part, const Policy& policy) {
+  for (TensorReport& tensor : part.tensors) {
+    const auto same = std::ranges::find(whole.tensors, tensor.name, &TensorReport::name);
+    if (same == whole.tensors.end()) {
+      whole.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    Metrics metrics = same->metrics;
+    metrics.merge(tensor.metrics);
+    TokenProfile tokens = same->tokens;
+    tokens.merge(tensor.tokens);
+    std::optional<SigmaUse> use = same->use;
+    if (use && tensor.use) use = merged(*use, *tensor.use);
+    std::optional<Finding> first_bad = same->first_bad ? same->first_bad : tensor.first_bad;
+    const bool worse =
+        same->passed != tensor.passed ? !tensor.passed : !(tensor.used_share <= same->used_share);
+    if (worse) *same = std::move(tensor);
+    same->metrics = metrics;
+    same->tokens = std::move(tokens);
+    same->use = use;
+    same->first_bad = first_bad;
+    if (use && policy.deviations) judge_merged(*same, *policy.deviations);
+  }
+  whole.policy = part.policy;
+  whole.formats = part.formats;
 }
 
 }  // namespace kda::harness

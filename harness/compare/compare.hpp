@@ -3,8 +3,10 @@
 #include "harness/case/case.hpp"
 #include "harness/compare/metrics.hpp"
 #include "harness/compare/policy.hpp"
+#include "harness/compare/sigma_use.hpp"
 #include "harness/compare/token_profile.hpp"
 #include "harness/compare/window.hpp"
+#include "reference/variance.hpp"
 
 #include <map>
 #include <optional>
@@ -32,28 +34,42 @@ struct TensorReport {
   std::string reason;
   std::string detail;     ///< one line: the test that failed, wanted and got; empty when passed
   double used_share = 0;  ///< largest error / bound of all tests; > 1 fails; NaN or inf = no number
-  /// A tensor of zeros would pass too, because the tolerance is larger than the values, or because
-  /// every expected `o` is 0: the comparison proves nothing, whatever `passed` says. States that
-  /// are expected to be all zero (h of one chunk) do not count.
-  bool zeros_would_pass = false;
   Metrics metrics;
   std::optional<Dtype> dtype;        ///< of the result
   std::optional<Finding> worst;      ///< largest error / bound per element, else largest error
   std::optional<Finding> first_bad;  ///< in the order sequence (h: chunk), head, row, column
   std::optional<Window> window;      ///< around `worst`
   TokenProfile tokens;               ///< of `o`: error / bound against token index
+  std::optional<double> peer_ratio;  ///< RMS error / that of the peer of the same precision
+  std::optional<SigmaUse> use;       ///< policy `derived`: the shares of its limits
 };
 
 /// The verdict on one result.
 struct CompareReport {
   std::string policy;
+  std::string formats;                ///< that the bound is for; empty unless policy `derived`
   std::vector<TensorReport> tensors;  ///< o, final_state, h: those asked for, and unexpected ones
 
   [[nodiscard]] bool passed() const;
-  /// No tensor with zeros_would_pass.
-  [[nodiscard]] bool trusted() const;
   /// The report with the largest used_share among the failed ones, or of all; nullptr if empty.
   [[nodiscard]] const TensorReport* worst() const;
+  /// nullptr when there is none of this name.
+  [[nodiscard]] const TensorReport* find(std::string_view tensor) const;
+};
+
+/// Deviations of a case, and the formats that they are for.
+struct CaseDeviations {
+  reference::Formats formats;
+  reference::Deviations sigma;
+};
+
+/// What a result is judged against.
+struct Standard {
+  const std::map<std::string, Tensor>& expected;
+  const Policy& policy;
+  const CaseDeviations* deviations = nullptr;  ///< needed by policies with `deviations`
+  std::int64_t first_head =
+      0;  ///< where the case is part of a larger one; added to heads in places
 };
 
 /// Judges a result against the expected tensors "o", "final_state", "h" (f64, or f32 whose own
@@ -61,20 +77,24 @@ struct CompareReport {
 /// tensors are wanted and which rows of `o` belong to a sequence: other rows are not compared. An
 /// extra final_state is ignored, an extra h is "unexpected".
 /// Throws kExpectedShape when `expected` lacks a tensor that is wanted or has another shape.
-[[nodiscard]] CompareReport compare(const KdaCase& kda_case, const Semantics& semantics,
-                                    const std::map<std::string, Tensor>& expected,
-                                    const Outputs& got, const Policy& policy);
+[[nodiscard]] CompareReport compare(const Semantics& semantics, const Standard& standard,
+                                    const std::map<std::string, Tensor>& got);
 
-/// The same for a result read from a file or from a program, by name.
+/// The same for an implementation that states no formats: makes the deviations where `policy` needs
+/// them.
 [[nodiscard]] CompareReport compare(const KdaCase& kda_case, const Semantics& semantics,
                                     const std::map<std::string, Tensor>& expected,
                                     const std::map<std::string, Tensor>& got, const Policy& policy);
+
+/// Adds the report on one more head of the same case to that of the heads before: as if they had
+/// been judged together, except for bounds of fla and exact, which stay those of each head.
+void merge(CompareReport& whole, CompareReport part, const Policy& policy);
 
 /// Several lines: the verdict, metrics, worst place and window of each tensor; ends with a newline.
 [[nodiscard]] std::string to_text(const TensorReport& report);
 [[nodiscard]] std::string to_text(const CompareReport& report);
 
-/// {policy, passed, trusted, tensors: [...]}; numbers that are not finite become strings.
+/// {policy, passed, tensors: [...]}; numbers that are not finite become strings.
 [[nodiscard]] nlohmann::json to_json(const CompareReport& report);
 
 }  // namespace kda::harness

@@ -70,25 +70,55 @@ json to_json(const Metrics& metrics) {
           {"rms_expected", number(metrics.rms_expected())}};
 }
 
+json to_json(const Share& share) {
+  return {{"share", number(share.share)}, {"place", share.place}};
+}
+
+/// How `derived` saw the tensor. `resolution`: the relative error from which on an element fails.
+json to_json(const SigmaUse& use) {
+  const DeviationLimits& limits = *find_policy("derived").deviations;
+  return {{"element", to_json(use.element)}, {"row", to_json(use.row)},
+          {"group", to_json(use.group)},     {"bias", to_json(use.bias)},
+          {"rms", number(use.sums.rms())},   {"mean", number(use.sums.mean())},
+          {"rows", use.sums.rows},           {"resolution", number(use.resolution(limits))}};
+}
+
 json to_json(const TensorReport& report) {
   json object{{"name", report.name},
               {"passed", report.passed},
               {"reason", report.reason},
               {"detail", report.detail},
               {"used_share", number(report.used_share)},
-              {"zeros_would_pass", report.zeros_would_pass},
               {"metrics", to_json(report.metrics)}};
   if (report.dtype) object["dtype"] = name(*report.dtype);
   if (report.worst) object["worst"] = to_json(*report.worst);
   if (report.first_bad) object["first_bad"] = to_json(*report.first_bad);
   if (report.window) object["window"] = to_json(*report.window);
   if (!report.tokens.shares().empty()) object["tokens"] = to_json(report.tokens);
+  if (report.peer_ratio) object["peer_ratio"] = number(*report.peer_ratio);
+  if (report.use) object["sigma"] = to_json(*report.use);
   return object;
 }
 
 std::string to_text(std::string_view title, const Finding& finding) {
   return fmt::format("    {:<10}{}: expected {:.9g}, got {:.9g}, bound {:.3g}\n", title,
                      to_string(finding.place), finding.expected, finding.got, finding.bound);
+}
+
+std::string percent(const Share& share) {
+  if (share.place.empty()) return "0%";
+  return fmt::format("{:.3g}% ({})", 100 * share.share, share.place);
+}
+
+std::string to_text(const SigmaUse& use) {
+  const DeviationLimits& limits = *find_policy("derived").deviations;
+  std::string text = fmt::format("    of the limits: element {}, row {}, group {}",
+                                 percent(use.element), percent(use.row), percent(use.group));
+  if (use.bias.share > 0) text += ", bias " + percent(use.bias);
+  return text + fmt::format(
+                    "\n    sees element errors above {:.2g}% of the RMS; RMS error {:.2g} "
+                    "sigma, mean {:.2g}\n",
+                    100 * use.resolution(limits), use.sums.rms(), use.sums.mean());
 }
 
 }  // namespace
@@ -100,7 +130,6 @@ std::string to_text(const TensorReport& report) {
   } else {
     text += fmt::format("{}: {}", report.reason, report.detail);
   }
-  if (report.zeros_would_pass) text += " (zeros would pass too)";
   text += '\n';
   const Metrics& metrics = report.metrics;
   if (metrics.compared == 0) return text;
@@ -110,6 +139,7 @@ std::string to_text(const TensorReport& report) {
       metrics.max_abs, metrics.max_rel, metrics.rms_ratio(), metrics.max_ulp,
       report.dtype ? name(*report.dtype) : "?", metrics.bad, metrics.compared,
       100 * metrics.bad_share());
+  if (report.use && report.use->sums.count > 0) text += to_text(*report.use);
   if (report.worst) text += to_text("worst", *report.worst);
   if (report.first_bad) text += to_text("first bad", *report.first_bad);
   if (report.window && report.worst && !report.passed) {
@@ -119,10 +149,9 @@ std::string to_text(const TensorReport& report) {
 }
 
 std::string to_text(const CompareReport& report) {
-  std::string text = fmt::format("policy {}: {}\n", report.policy,
-                                 !report.passed()   ? "failed"
-                                 : report.trusted() ? "passed"
-                                                    : "mistrusted");
+  std::string text =
+      fmt::format("policy {}: {}\n", report.policy, report.passed() ? "passed" : "failed");
+  if (!report.formats.empty()) text += "  formats: " + report.formats + "\n";
   for (const TensorReport& tensor : report.tensors) text += to_text(tensor);
   return text;
 }
@@ -130,10 +159,7 @@ std::string to_text(const CompareReport& report) {
 json to_json(const CompareReport& report) {
   json tensors = json::array();
   for (const TensorReport& tensor : report.tensors) tensors.push_back(to_json(tensor));
-  return {{"policy", report.policy},
-          {"passed", report.passed()},
-          {"trusted", report.trusted()},
-          {"tensors", tensors}};
+  return {{"policy", report.policy}, {"passed", report.passed()}, {"tensors", tensors}};
 }
 
 }  // namespace kda::harness

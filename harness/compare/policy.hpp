@@ -2,34 +2,36 @@
 
 #include "reference/types/dtype.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
 namespace kda::harness {
 
-/// Limits of the policy `derived`, in standard deviations of the rounding error that the number
-/// formats of the case make unavoidable (policy_bound.hpp has the deviation and its origin).
-struct RoundingLimits {
-  double element;      ///< every element
-  double row;          ///< RMS over a row of `o`, over a row and over a column of a state
-  double group;        ///< RMS over a (sequence, head), or over one state matrix, ...
-  double group_small;  ///< ... to which group_small / sqrt(rows) is added
-  /// An element above the RMS of its tensor may not be off by this share of itself: a lost sign
-  /// (200%) or exponent bit (50% or 100%) fails however large its neighbours are.
-  double lost_share;
+/// Limits of the policy `derived`, on z = (got - exact) / sigma, where sigma is the deviation of
+/// the rounding error that the number formats make unavoidable (reference/variance.hpp). Where
+/// sigma is 0 the values must be equal.
+struct DeviationLimits {
+  double element;      ///< |z| of every element
+  double row;          ///< RMS z over a row of `o`, over a row and over a column of a state
+  double group;        ///< RMS z of a (sequence, head), a (chunk, head), a state, a tensor, ...
+  double group_small;  ///< ... plus group_small / sqrt(rows)
+  double bias;         ///< mean of z sign(exact) over elements of `o` that its storage rules, ...
+  double bias_small;   ///< ... plus bias_small / sqrt(rows)
+  std::int64_t bias_elements;  ///< fewer of them say nothing about the bias
 };
 
 /// A named criterion. What is absent is not tested; what is present is tested on `o`, `final_state`
 /// and `h` alike. Every test accepts only if `error <= bound` holds, so that NaN fails.
 struct Policy {
   std::string_view name;
-  std::string_view meaning;                ///< one line for `kdacheck list policies`
-  std::optional<double> sequence_max;      ///< max|error| / max|expected|, per tensor and sequence
-  std::optional<double> tensor_rms;        ///< RMS(error) / RMS(expected), per tensor
-  std::optional<double> rtol;              ///< |error| <= atol + rtol * |expected|, per element
-  std::optional<double> atol;              ///< given together with rtol
-  std::optional<RoundingLimits> rounding;  ///< a bound from the case
+  std::string_view meaning;                   ///< one line for `kdacheck list policies`
+  std::optional<double> sequence_max;         ///< max|error| / max|expected|, per tensor, sequence
+  std::optional<double> tensor_rms;           ///< RMS(error) / RMS(expected), per tensor
+  std::optional<double> rtol;                 ///< |error| <= atol + rtol * |expected|, per element
+  std::optional<double> atol;                 ///< given together with rtol
+  std::optional<DeviationLimits> deviations;  ///< a bound from the case and the formats
 };
 
 /// exact, fla, sglang, derived.

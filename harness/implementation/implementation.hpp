@@ -1,6 +1,7 @@
 #pragma once
 
 #include "harness/case/case.hpp"
+#include "harness/compare/formats.hpp"
 #include "harness/implementation/kernel_settings.hpp"
 
 #include <functional>
@@ -44,6 +45,8 @@ struct Implementation {
   bool on_request = false;
   /// One line that narrows down why a result of this case is wrong. May be empty.
   std::function<std::string(const Case&)> diagnose{};
+  /// Where it rounds to what: makes its bound. The rest follows from the case (formats.hpp).
+  StatedFormats formats{};
 };
 
 /// Nothing when the implementation serves the case, else why not: another op, a limit of its own,

@@ -73,7 +73,8 @@ std::vector<Implementation> make_registry() {
        .ops = kKdaOps,
        .limit = {},
        .run = kda(reference::recurrent_f32),
-       .by_head = true});
+       .by_head = true,
+       .formats = f32_formats()});
   all.push_back({.name = "peer-bf16",
                  .description = "chunks of 64 with 16-bit operands: the rounding of cuda-prefill",
                  .ops = {Op::kKdaPrefill},

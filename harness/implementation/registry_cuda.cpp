@@ -175,7 +175,8 @@ std::vector<Implementation> cuda_implementations() {
                  .ops = {Op::kChunkKda, Op::kRecurrentKda},
                  .limit = recurrent_limit,
                  .run = run_recurrent,
-                 .by_head = true});
+                 .by_head = true,
+                 .formats = f32_formats()});
   all.push_back({.name = "cuda-prefill",
                  .description = "CUDA chunked prefill on matrix units",
                  .ops = {Op::kKdaPrefill},

@@ -45,8 +45,10 @@ void answer_in(const std::filesystem::path& folder, const std::filesystem::path&
   const Case test_case = read_fixture(folder / "in.h5");
   PluginAnswer answer = load_and_run(plugin, test_case);
   if (answer.outputs) {
-    write_result(folder / "out.h5",
-                 {.tensors = by_name(std::move(*answer.outputs)), .error = {}, .message = {}});
+    write_result(folder / "out.h5", {.tensors = by_name(std::move(*answer.outputs)),
+                                     .error = {},
+                                     .message = {},
+                                     .formats = {}});
   }
   write_reply(folder / "reply.json", answer.reply);
 }

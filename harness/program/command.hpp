@@ -14,6 +14,12 @@ struct CommandContext {
   std::string program;  ///< how the user called this program, for repeat commands
 };
 
+inline constexpr const char* kFormatsHelp =
+    "Number formats of the implementation, which make its bound: PLACE=FORMAT,... of operands, "
+    "triangle, solve, accumulation, gate, state, output and bf16, f16, tf32, bf16x2, f32, f64; "
+    "state=FORMAT/token; block=N; a format alone is for the operands (default: operands as q is "
+    "stored, o as v, the rest f32)";
+
 /// "kdacheck: TEXT" on standard error, in one line whatever the text holds.
 void print_error(std::string text);
 

@@ -34,6 +34,8 @@ struct CheckArguments {
   std::optional<std::string> shard;
   std::string junit;
   std::string json;
+  std::string formats;
+  std::string capsules;
   std::string device = "auto";
   std::string order = "inorder";
   std::string copies = "late";
@@ -104,6 +106,8 @@ void set_kernels(const CheckArguments& arguments, RunOptions& options) {
 Exit check_command(CheckArguments& arguments) {
   RunOptions& options = arguments.run;
   set_kernels(arguments, options);
+  if (!arguments.formats.empty()) options.formats = parse_formats(arguments.formats);
+  options.capsules = arguments.capsules;
   if (arguments.shard) parse_shard(*arguments.shard, options);
   options.paths.assign(arguments.paths.begin(), arguments.paths.end());
   options.case_files.assign(arguments.case_files.begin(), arguments.case_files.end());
@@ -138,6 +142,7 @@ void add_check_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--policy", run.policy,
                       "Comparison policy (default: exact for f64 results, else derived)");
+  command->add_option("--formats", arguments->formats, kFormatsHelp);
   command->add_option("--case", run.case_lines, "Case described in one line; repeatable")
       ->allow_extra_args(false);
   command->add_option("--cases", arguments->case_files, "File with case lines; repeatable")
@@ -162,6 +167,8 @@ void add_check_command(CLI::App& app, CommandContext& context) {
   command->add_option(
       "--known-failures", run.known_failures,
       "JSON list of failures that are known, each with a reason and an expiry date");
+  command->add_option("--capsules", arguments->capsules,
+                      "Folder in which to save failed cases, to be judged again with compare");
   command->add_option("--shard", arguments->shard,
                       "Only every N-th case, beginning with the I-th: I/N");
   command

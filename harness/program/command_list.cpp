@@ -21,6 +21,8 @@ void list_implementations() {
     for (const Op op : implementation.ops) ops += (ops.empty() ? "" : ", ") + std::string(name(op));
     fmt::print("{:<16} {}\n{:<16} serves {}\n", implementation.name, implementation.description, "",
                ops);
+    const std::string formats = to_string(implementation.formats);
+    if (!formats.empty()) fmt::print("{:<16} states {}\n", "", formats);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "harness/report/report.hpp"
 #include "harness/version.hpp"
 
+#include <cmath>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -30,8 +31,22 @@ nlohmann::json to_json(const CaseResult& result) {
   add("known_failure", result.known);
   add("oracle", result.oracle);
   add("policy", result.policy);
+  add("diagnosis", result.diagnosis);
+  add("capsule", result.capsule);
+  if (!result.unprobed.empty()) json["unprobed"] = result.unprobed;
+  if (!result.skipped_probes.empty()) json["skipped_probes"] = result.skipped_probes;
+  if (result.comparison && !result.comparison->formats.empty())
+    json["formats"] = result.comparison->formats;
   if (result.comparison) json["tensors"] = kda::harness::to_json(*result.comparison).at("tensors");
   return json;
+}
+
+nlohmann::json to_json(const RunBias& bias) {
+  return {{"implementation", bias.implementation},
+          {"cases", bias.cases},
+          {"mean", bias.mean},
+          {"t", std::isfinite(bias.t) ? nlohmann::json(bias.t) : nlohmann::json("inf")},
+          {"passed", !bias.failed}};
 }
 
 }  // namespace
@@ -57,6 +72,8 @@ nlohmann::json to_json(const RunReport& report) {
     counts[std::string(name(static_cast<Verdict>(i)))] = report.counts[i];
   nlohmann::json results = nlohmann::json::array();
   for (const CaseResult& result : report.results) results.push_back(to_json(result));
+  nlohmann::json biases = nlohmann::json::array();
+  for (const RunBias& bias : report.biases) biases.push_back(to_json(bias));
   return {{"format", "kdacheck-report"},
           {"version", 1},
           {"environment", environment()},
@@ -67,6 +84,7 @@ nlohmann::json to_json(const RunReport& report) {
           {"idle", report.idle},
           {"notes", report.notes},
           {"input_errors", report.input_errors},
+          {"bias", biases},
           {"interrupted", report.interrupted},
           {"seconds", report.seconds},
           {"results", results}};

@@ -39,6 +39,7 @@ std::string outcome(const CaseResult& result) {
     std::string body = result.detail + "\n";
     if (!result.output.empty()) body += "it printed:\n" + result.output + "\n";
     if (result.comparison) body += to_text(*result.comparison);
+    body += result.diagnosis;
     body += "repeat: " + result.command;
     return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", tag,
                        escaped(result.code), escaped(result.detail), escaped(body));
@@ -56,8 +57,17 @@ std::string outcome(const CaseResult& result) {
   }
 }
 
-std::string suite(const std::string& implementation,
-                  const std::vector<const CaseResult*>& results) {
+/// The verdict on all results together, as a test case of its own.
+std::string bias_case(const RunBias& bias) {
+  std::string text = "    <testcase classname=\"run\" name=\"bias\" time=\"0\">\n";
+  if (bias.failed)
+    text +=
+        fmt::format("      <failure type=\"biased\" message=\"{}\"/>\n", escaped(to_text(bias)));
+  return text + "    </testcase>\n";
+}
+
+std::string suite(const std::string& implementation, const std::vector<const CaseResult*>& results,
+                  const RunBias* bias) {
   const auto count = [&](auto matches) {
     return std::ranges::count_if(results, [&](const CaseResult* r) { return matches(r->verdict); });
   };
@@ -70,14 +80,16 @@ std::string suite(const std::string& implementation,
   std::string text = fmt::format(
       "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" "
       "time=\"{:.6f}\">\n",
-      escaped(implementation.empty() ? "fixtures" : implementation), results.size(),
-      count(is_failure), count([](Verdict v) { return v == Verdict::kFixtureError; }),
-      count(was_skipped), seconds);
+      escaped(implementation.empty() ? "fixtures" : implementation),
+      results.size() + (bias != nullptr ? 1 : 0),
+      count(is_failure) + (bias != nullptr && bias->failed ? 1 : 0),
+      count([](Verdict v) { return v == Verdict::kFixtureError; }), count(was_skipped), seconds);
   for (const CaseResult* result : results) {
     text += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\">\n",
                         escaped(result->op), escaped(result->case_name), result->seconds);
     text += outcome(*result) + "    </testcase>\n";
   }
+  if (bias != nullptr) text += bias_case(*bias);
   return text + "  </testsuite>\n";
 }
 
@@ -92,7 +104,10 @@ std::string to_junit(const RunReport& report) {
     same->second.push_back(&result);
   }
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"kdacheck\">\n";
-  for (const auto& [implementation, results] : suites) text += suite(implementation, results);
+  for (const auto& [implementation, results] : suites) {
+    const auto bias = std::ranges::find(report.biases, implementation, &RunBias::implementation);
+    text += suite(implementation, results, bias == report.biases.end() ? nullptr : &*bias);
+  }
   return text + "</testsuites>\n";
 }
 

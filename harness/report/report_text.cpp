@@ -48,11 +48,17 @@ std::string problem(const CaseResult& result) {
   if (!result.code.empty()) text += "  " + result.code;
   text += "\n" + indented(one_line(result.detail));
   if (result.comparison && result.verdict == Verdict::kFailed)
-    text += indented(to_text(*result.comparison));
+    text += indented(to_text(*result.comparison)) + indented(result.diagnosis);
   if (!result.output.empty())
     text += "    it printed:\n" + indented(indented(printable(result.output)));
   if (!result.oracle.empty()) text += "    expected values: " + result.oracle + "\n";
+  if (!result.capsule.empty()) text += "    capsule: kdacheck compare " + result.capsule + "\n";
   return text + "    repeat: " + result.command + "\n\n";
+}
+
+std::string problem(const RunBias& bias) {
+  return fmt::format("FAILED  all cases together  {}  biased\n{}\n", bias.implementation,
+                     indented(to_text(bias)));
 }
 
 bool is_problem(Verdict verdict) {
@@ -112,6 +118,51 @@ std::string table(const RunReport& report) {
   return text;
 }
 
+/// The largest shares of the limits of `derived` that an implementation's passed results use.
+struct BoundUse {
+  std::string implementation;
+  double element = 0;
+  double row = 0;
+  double group = 0;
+  double bias = 0;
+  const CaseResult* nearest = nullptr;
+};
+
+void raise(BoundUse& most, const CaseResult& result) {
+  for (const TensorReport& tensor : result.comparison->tensors) {
+    if (!tensor.use || tensor.use->sums.count == 0) continue;
+    if (tensor.use->element.share > most.element) most.nearest = &result;
+    most.element = std::max(most.element, tensor.use->element.share);
+    most.row = std::max(most.row, tensor.use->row.share);
+    most.group = std::max(most.group, tensor.use->group.share);
+    most.bias = std::max(most.bias, tensor.use->bias.share);
+  }
+}
+
+/// How near to the limits of `derived` the passed results come; nothing when it judged none.
+std::string bound_table(const RunReport& report) {
+  std::vector<BoundUse> rows;
+  for (const CaseResult& result : report.results) {
+    if (result.verdict != Verdict::kPassed || result.policy != "derived") continue;
+    auto row = std::ranges::find(rows, result.implementation, &BoundUse::implementation);
+    if (row == rows.end()) row = rows.insert(rows.end(), BoundUse{result.implementation});
+    raise(*row, result);
+  }
+  if (rows.empty()) return "";
+  std::string text = fmt::format("{:<17} {:>8} {:>8} {:>8} {:>8} {:>8}  {}\n", "used of the bound",
+                                 "element", "row", "group", "bias", "run bias", "nearest case");
+  for (const BoundUse& row : rows) {
+    const auto bias =
+        std::ranges::find(report.biases, row.implementation, &RunBias::implementation);
+    const std::string lean = bias == report.biases.end() ? "-" : fmt::format("{:+.3f}", bias->mean);
+    text += fmt::format("{:<17} {:>7.0f}% {:>7.0f}% {:>7.0f}% {:>7.0f}% {:>8}  {}\n",
+                        row.implementation, 100 * row.element, 100 * row.row, 100 * row.group,
+                        100 * row.bias, lean,
+                        row.nearest != nullptr ? one_line(row.nearest->case_name) : "");
+  }
+  return text;
+}
+
 /// The last line: what was asked for and what became of all of it.
 std::string summary(const RunReport& report) {
   std::string text = fmt::format("{} cases, {} judged:", report.cases, report.compared());
@@ -142,8 +193,11 @@ std::string to_text(const RunReport& report) {
     if (is_problem(result.verdict)) text += problem(result);
     if (result.verdict == Verdict::kKnownFailure) text += known_failure(result);
   }
+  for (const RunBias& bias : report.biases) {
+    if (bias.failed) text += problem(bias);
+  }
   for (const std::string& note : report.notes) text += one_line(note) + "\n";
-  text += table(report);
+  text += table(report) + bound_table(report);
   text += summary(report);
   if (report.interrupted) text += "interrupted: the cases after these were not run\n";
   for (const std::string& implementation : report.idle)

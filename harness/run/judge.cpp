@@ -2,6 +2,7 @@
 
 #include "harness/implementation/fault.hpp"
 #include "harness/run/call.hpp"
+#include "harness/run/diagnosis.hpp"
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
@@ -41,14 +42,16 @@ void accepted_wrongly(const std::string& error, CaseResult& result) {
   set(result, Verdict::kFailed, "accepted", "expected error " + error + ", got an answer");
 }
 
-/// The comparison decides; a comparison that zeros would pass too decides nothing.
-void judge_comparison(CompareReport comparison, CaseResult& result) {
+/// The comparison decides, unless the case cannot tell right from wrong: then it decides nothing.
+void judge_comparison(CompareReport comparison, const Trust& trust, CaseResult& result) {
   result.policy = comparison.policy;
-  if (!comparison.passed()) {
+  result.skipped_probes = trust.skipped();
+  result.unprobed = trust.unprobed();
+  if (const std::optional<Doubt> doubt = trust.doubt()) {
+    set(result, Verdict::kMistrusted, doubt->code, doubt->detail);
+  } else if (!comparison.passed()) {
     const TensorReport* worst = comparison.worst();
     set(result, Verdict::kFailed, worst->reason, worst->name + ": " + worst->detail);
-  } else if (!comparison.trusted()) {
-    set(result, Verdict::kMistrusted, "zeros_would_pass", "a result of zeros would pass this case");
   } else {
     set(result, Verdict::kPassed, "", "");
   }
@@ -61,59 +64,80 @@ const Policy& policy_for(const std::map<std::string, Tensor>& got, const Policy*
   return default_policy(o == got.end() ? Dtype::kF32 : o->second.dtype());
 }
 
-/// Adds the report on one more head to the whole.
-void merge(CompareReport& whole, CompareReport part, std::int64_t hv) {
-  for (TensorReport& tensor : part.tensors) {
-    if (tensor.worst) tensor.worst->place.hv = hv;
-    if (tensor.first_bad) tensor.first_bad->place.hv = hv;
-    const auto same = std::ranges::find(whole.tensors, tensor.name, &TensorReport::name);
-    if (same == whole.tensors.end()) {
-      whole.tensors.push_back(std::move(tensor));
-      continue;
-    }
-    Metrics metrics = same->metrics;
-    metrics.merge(tensor.metrics);
-    TokenProfile tokens = same->tokens;
-    tokens.merge(tensor.tokens);
-    const bool vacuous = same->zeros_would_pass && tensor.zeros_would_pass;
-    const bool worse =
-        same->passed != tensor.passed ? !tensor.passed : !(tensor.used_share <= same->used_share);
-    if (worse) *same = std::move(tensor);
-    same->metrics = metrics;
-    same->tokens = std::move(tokens);
-    same->zeros_would_pass = vacuous;
-  }
-  whole.policy = part.policy;
-}
-
-/// Who is judged and by what.
+/// Who is judged and how.
 struct Subject {
   const Implementation& implementation;
-  const Policy* policy;
-  const KernelSettings& settings;
-  std::int64_t repeats;
+  const Judging& judging;
+
+  [[nodiscard]] const StatedFormats& formats() const {
+    return judging.formats ? *judging.formats : implementation.formats;
+  }
 };
 
 /// Runs the implementation and adds its time to `result`.
 Outcome timed(const Subject& subject, const Case& test_case, CaseResult& result) {
-  return call(subject.implementation, test_case, subject.settings, subject.repeats, result.seconds);
+  return call(subject.implementation, test_case, subject.judging.kernels, subject.judging.repeats,
+              result.seconds);
 }
 
 std::map<std::string, Tensor> tensors_of(Outcome& outcome) {
   return by_name(std::get<Outputs>(std::move(*outcome.answer)));
 }
 
-void judge_whole(const Case& test_case, const std::optional<Semantics>& semantics,
-                 const Expected& expected, const Subject& subject, CaseResult& result) {
-  Outcome outcome = timed(subject, test_case, result);
+/// What results of `stated` formats are held against; `answers` keeps what it refers to.
+Standard standard_for(CaseAnswers& answers, const Semantics& semantics, const Policy& policy,
+                      const StatedFormats& stated, std::string_view oracle) {
+  Standard standard{.expected = answers.expected(oracle).tensors, .policy = policy};
+  if (policy.deviations) {
+    const Problem problem = std::get<KdaCase>(answers.test_case().inputs).problem();
+    standard.deviations = &answers.deviations(semantics, formats_of(stated, problem));
+  }
+  return standard;
+}
+
+/// Where and why, once a result has failed.
+void explain(const Case& test_case, const FailedResult& failed, const CompareReport& comparison,
+             const Judging& judging, CaseResult& result) {
+  const TensorReport* worst = comparison.worst();
+  result.diagnosis =
+      to_text(diagnose(failed, worst->worst ? std::optional(worst->worst->place) : std::nullopt));
+  if (!judging.keep_evidence) return;
+  result.evidence = std::make_shared<Evidence>();
+  result.evidence->test_case = test_case;
+  if (!test_case.expected) {
+    result.evidence->test_case.expected = Expected{};
+    result.evidence->test_case.expected->tensors = failed.standard.expected;
+    result.evidence->test_case.oracle = oracle_name(result.oracle);
+  }
+  result.evidence->got = failed.got;
+  if (failed.standard.deviations != nullptr)
+    result.evidence->deviations = *failed.standard.deviations;
+}
+
+void judge_tensors(CaseAnswers& answers, const Semantics& semantics,
+                   const std::map<std::string, Tensor>& got, const Judging& judging,
+                   const StatedFormats& stated, CaseResult& result) {
+  const Standard standard =
+      standard_for(answers, semantics, policy_for(got, judging.policy), stated, result.oracle);
+  CompareReport comparison = compare(semantics, standard, got);
+  judge_comparison(std::move(comparison), answers.trust(semantics, standard, result.oracle),
+                   result);
+  if (result.verdict != Verdict::kFailed) return;
+  const auto& kda_case = std::get<KdaCase>(answers.test_case().inputs);
+  explain(answers.test_case(), {kda_case, semantics, standard, got}, *result.comparison, judging,
+          result);
+}
+
+void judge_whole(CaseAnswers& answers, const std::optional<Semantics>& semantics,
+                 const Subject& subject, CaseResult& result) {
+  const Expected& expected = answers.expected(result.oracle);
+  Outcome outcome = timed(subject, answers.test_case(), result);
   if (outcome.error)
     return judge_error(expected, outcome.error->code, outcome.error->message, result);
   if (expected.error || !semantics)
     return accepted_wrongly(expected.error.value_or("of the contract"), result);
-  const auto got = tensors_of(outcome);
-  judge_comparison(compare(std::get<KdaCase>(test_case.inputs), *semantics, expected.tensors, got,
-                           policy_for(got, subject.policy)),
-                   result);
+  judge_tensors(answers, *semantics, tensors_of(outcome), subject.judging, subject.formats(),
+                result);
 }
 
 /// As judge_whole, holding the f64 outputs of one head at a time.
@@ -127,12 +151,12 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
     whole = tensors_of(outcome);
   }
   CompareReport merged;
+  Trust trust;
   for (std::int64_t hv = 0; hv < semantics.HV; ++hv) {
     Case part;
     part.op = test_case.op;
     part.inputs = take_head(kda_case, hv);
     const auto& head = std::get<KdaCase>(part.inputs);
-    const Expected expected = expected_from(part, result.oracle);
     std::map<std::string, Tensor> got;
     if (subject.implementation.by_head) {
       Outcome outcome = timed(subject, part, result);
@@ -143,10 +167,20 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
       got = take_head(whole, hv);
     }
     const Semantics meaning = check(head.contract, head.problem());
-    merge(merged, compare(head, meaning, expected.tensors, got, policy_for(got, subject.policy)),
-          hv);
+    CaseAnswers answers(part);
+    Standard standard = standard_for(answers, meaning, policy_for(got, subject.judging.policy),
+                                     subject.formats(), result.oracle);
+    standard.first_head = hv;
+    CompareReport comparison = compare(meaning, standard, got);
+    if (!comparison.passed() && result.diagnosis.empty())  // the first head that fails
+      explain(part, {head, meaning, standard, got}, comparison, subject.judging, result);
+    merge(merged, std::move(comparison), standard.policy);
+    trust.add(meaning, standard);
   }
-  judge_comparison(std::move(merged), result);
+  judge_comparison(std::move(merged), trust, result);
+  if (result.verdict == Verdict::kFailed) return;
+  result.diagnosis.clear();
+  result.evidence.reset();
 }
 
 std::optional<Semantics> accepted(const KdaCase& kda_case) {
@@ -157,24 +191,24 @@ std::optional<Semantics> accepted(const KdaCase& kda_case) {
   }
 }
 
-void judge_kda(const Case& test_case, const Subject& subject, CaseResult& result) {
+void judge_kda(CaseAnswers& answers, const Subject& subject, CaseResult& result) {
+  const Case& test_case = answers.test_case();
   const auto& kda_case = std::get<KdaCase>(test_case.inputs);
   const std::optional<Semantics> semantics = accepted(kda_case);
-  if (test_case.expected) {
-    return judge_whole(test_case, semantics, *test_case.expected, subject, result);
+  if (!test_case.expected) {
+    result.oracle = oracle_for(kda_case, subject.implementation.name);
+    if (semantics && judged_by_head(*semantics))
+      return judge_heads(test_case, *semantics, subject, result);
   }
-  result.oracle = oracle_for(kda_case, subject.implementation.name);
-  if (semantics && judged_by_head(*semantics))
-    return judge_heads(test_case, *semantics, subject, result);
-  judge_whole(test_case, semantics, expected_from(test_case, result.oracle), subject, result);
+  judge_whole(answers, semantics, subject, result);
 }
 
-void judge_numbers(const Case& test_case, const Subject& subject, CaseResult& result) {
+void judge_numbers(CaseAnswers& answers, const Subject& subject, CaseResult& result) {
+  const Case& test_case = answers.test_case();
   const Outcome outcome = timed(subject, test_case, result);
   if (!test_case.expected)
     result.oracle = subject.implementation.name == "reference" ? "chunked" : "reference";
-  const Expected expected =
-      test_case.expected ? *test_case.expected : expected_from(test_case, result.oracle);
+  const Expected& expected = answers.expected(result.oracle);
   if (outcome.error) {
     judge_error(expected, outcome.error->code, outcome.error->message, result);
   } else if (test_case.op == Op::kFit) {
@@ -198,9 +232,10 @@ CaseResult described(const Case& test_case) {
 
 }  // namespace
 
-CaseResult judge(const Case& test_case, const Implementation& implementation, const Policy* policy,
-                 const KernelSettings& settings, std::int64_t repeats) {
-  const Subject subject{implementation, policy, settings, repeats};
+CaseResult judge(CaseAnswers& answers, const Implementation& implementation,
+                 const Judging& judging) {
+  const Case& test_case = answers.test_case();
+  const Subject subject{implementation, judging};
   CaseResult result = described(test_case);
   result.implementation = implementation.name;
   if (const auto why = unsupported(implementation, test_case)) {
@@ -209,9 +244,9 @@ CaseResult judge(const Case& test_case, const Implementation& implementation, co
   }
   try {
     if (contract_of(test_case.op)) {
-      judge_kda(test_case, subject, result);
+      judge_kda(answers, subject, result);
     } else {
-      judge_numbers(test_case, subject, result);
+      judge_numbers(answers, subject, result);
     }
   } catch (const Error& error) {
     judge_error(test_case.expected.value_or(Expected{}), name(error.code()), error.message(),
@@ -230,14 +265,24 @@ CaseResult judge(const Case& test_case, const Implementation& implementation, co
   return result;
 }
 
+CaseResult judge(const Case& test_case, const Implementation& implementation, const Policy* policy,
+                 const KernelSettings& settings, std::int64_t repeats) {
+  CaseAnswers answers(test_case);
+  Judging judging;
+  judging.policy = policy;
+  judging.kernels = settings;
+  judging.repeats = repeats;
+  return judge(answers, implementation, judging);
+}
+
 CaseResult judge_result(const Case& test_case, const std::map<std::string, Tensor>& got,
                         const std::optional<std::string>& error, const std::string& message,
-                        const Policy* policy) {
+                        const Judging& judging) {
+  CaseAnswers answers(test_case);
   CaseResult result = described(test_case);
   const auto& kda_case = std::get<KdaCase>(test_case.inputs);
   if (!test_case.expected) result.oracle = oracle_for(kda_case, "");
-  const Expected expected =
-      test_case.expected ? *test_case.expected : expected_from(test_case, result.oracle);
+  const Expected& expected = answers.expected(result.oracle);
   if (error) {
     judge_error(expected, *error, message, result);
   } else if (expected.error) {
@@ -250,8 +295,8 @@ CaseResult judge_result(const Case& test_case, const std::map<std::string, Tenso
                       ": the fixture expects tensors, but its contract refuses the case",
                   "correct the fixture; kdacheck check names the rule");
     }
-    judge_comparison(compare(kda_case, *semantics, expected.tensors, got, policy_for(got, policy)),
-                     result);
+    judge_tensors(answers, *semantics, got, judging, judging.formats.value_or(StatedFormats{}),
+                  result);
   }
   return result;
 }

@@ -2,14 +2,25 @@
 
 #include "harness/case/case.hpp"
 #include "harness/compare/compare.hpp"
+#include "harness/compare/trust.hpp"
 #include "harness/implementation/implementation.hpp"
+#include "harness/run/case_answers.hpp"
 #include "harness/run/verdict.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kda::harness {
+
+/// What a failed result can be judged again from.
+struct Evidence {
+  Case test_case;  ///< with expected values; one head of a large case
+  std::map<std::string, Tensor> got;
+  std::optional<CaseDeviations> deviations;
+};
 
 /// The verdict on one case and one implementation, with what led to it.
 struct CaseResult {
@@ -27,14 +38,31 @@ struct CaseResult {
   std::string oracle;  ///< what made the expected values
   std::string policy;  ///< what judged; empty where codes or numbers were compared
   std::optional<CompareReport> comparison;
+  std::vector<std::string> skipped_probes;  ///< "o heads rotated": those that change nothing here
+  std::vector<std::string> unprobed;        ///< tensors that no probe changes
+  std::string diagnosis;                    ///< of a failure: where, and what it looks like; lines
+  std::shared_ptr<Evidence> evidence;       ///< of a failure, when asked for
+  std::string capsule;  ///< arguments of `compare` that judge the failure again, when it was saved
   double seconds = 0;   ///< of the implementation alone
   std::string command;  ///< repeats this one case and implementation
 };
 
-/// Runs an implementation on a case and judges the answer. Without a policy the result's dtype
-/// chooses (default_policy). Cases without expected values are judged against a reference that is
-/// not the implementation itself. The implementation is called `repeats` times and must give the
-/// same bits. Never throws for what the implementation does wrong; Interrupted passes through.
+/// How to judge.
+struct Judging {
+  const Policy* policy = nullptr;  ///< none: the dtype of the result chooses (default_policy)
+  KernelSettings kernels;
+  std::optional<StatedFormats> formats;  ///< in place of what the implementation states
+  std::int64_t repeats = 1;              ///< calls of each case, which must give the same bits
+  bool keep_evidence = false;            ///< of failures
+};
+
+/// Runs an implementation on a case and judges the answer. Cases without expected values are judged
+/// against a reference that is not the implementation itself. A case that cannot tell a wrong
+/// result from this one's is kMistrusted, whether the result passes or fails. The implementation
+/// is called `repeats` times and must give the same bits. Never throws for what it does wrong;
+/// Interrupted passes through.
+[[nodiscard]] CaseResult judge(CaseAnswers& answers, const Implementation& implementation,
+                               const Judging& judging);
 [[nodiscard]] CaseResult judge(const Case& test_case, const Implementation& implementation,
                                const Policy* policy, const KernelSettings& settings = {},
                                std::int64_t repeats = 1);
@@ -43,7 +71,7 @@ struct CaseResult {
 [[nodiscard]] CaseResult judge_result(const Case& test_case,
                                       const std::map<std::string, Tensor>& got,
                                       const std::optional<std::string>& error,
-                                      const std::string& message, const Policy* policy);
+                                      const std::string& message, const Judging& judging);
 
 /// "fit" and "predict": numbers within the tolerances that the condition of the design allows.
 void judge_fit(const FitCase& fit_case, const Expected& expected, const FitAnswer& answer,

@@ -216,7 +216,8 @@ std::optional<Outputs> LawRun::answer(const Case& test_case) const {
 std::string LawRun::difference(const Outputs& got) const {
   std::map<std::string, Tensor> base;
   for (const auto& [name, tensor] : by_name(base_)) base.emplace(name, widened(tensor));
-  const CompareReport report = compare(call(), semantics_, base, got, default_policy(Dtype::kF32));
+  const CompareReport report =
+      compare(call(), semantics_, base, by_name(got), default_policy(Dtype::kF32));
   for (const TensorReport& tensor : report.tensors) {
     if (tensor.passed || tensor.used_share <= 2) continue;
     return tensor.name + ": " + tensor.detail;

@@ -2,9 +2,11 @@
 
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
+#include "harness/run/capsule.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/run/known_failures.hpp"
 #include "harness/run/laws.hpp"
+#include "harness/run/peer_ratio.hpp"
 #include "harness/run/shell_quote.hpp"
 
 #include <algorithm>
@@ -38,7 +40,7 @@ struct Plan {
   std::vector<const Implementation*> implementations;  ///< empty = all
   std::deque<Implementation> external;                 ///< those of them not built in
   std::vector<KnownFailure> known_failures;
-  const Policy* policy = nullptr;
+  Judging judging;
 };
 
 void require_shard(const RunOptions& options) {
@@ -94,7 +96,11 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
       plan.implementations.push_back(&find_implementation(implementation));
     }
   }
-  if (!options.policy.empty()) plan.policy = &find_policy(options.policy);
+  if (!options.policy.empty()) plan.judging.policy = &find_policy(options.policy);
+  plan.judging.kernels = options.kernels;
+  plan.judging.formats = options.formats;
+  plan.judging.repeats = options.repeats;
+  plan.judging.keep_evidence = !options.capsules.empty();
   if (!options.known_failures.empty())
     plan.known_failures = read_known_failures(options.known_failures, utc_date());
 
@@ -114,6 +120,7 @@ std::string repeat_command(const RunOptions& options, const CaseResult& result) 
   if (!result.implementation.empty()) command += " --impl " + shell_quoted(result.implementation);
   if (!options.policy.empty()) command += " --policy " + shell_quoted(options.policy);
   if (options.laws) command += " --laws";
+  if (options.formats) command += " --formats " + shell_quoted(to_string(*options.formats));
   if (!options.kernel_arguments.empty()) command += " " + options.kernel_arguments;
   if (is_external(result.implementation) && options.external.timeout != ExternalOptions{}.timeout)
     command += fmt::format(" --timeout {}", options.external.timeout);
@@ -145,11 +152,13 @@ CaseResult unreadable(const WorkItem& item, const Error& error) {
 /// Judges a case by all who are asked, or by all who serve it, and adds to `results`.
 void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& options,
                   std::vector<CaseResult>& results) {
+  CaseAnswers answers(test_case);
   const auto judge_by = [&](const Implementation& implementation) {
-    const Policy* policy = plan.policy;
+    Judging judging = plan.judging;
     // A stranger's f64 may be its way of storing bf16: the dtype does not choose the policy.
-    if (policy == nullptr && is_external(implementation.name)) policy = &find_policy("derived");
-    results.push_back(judge(test_case, implementation, policy, options.kernels, options.repeats));
+    if (judging.policy == nullptr && is_external(implementation.name))
+      judging.policy = &find_policy("derived");
+    results.push_back(judge(answers, implementation, judging));
     if (options.laws && results.back().verdict == Verdict::kPassed) {
       judge_by_laws(test_case, implementation, options.kernels, results.back());
     }
@@ -161,6 +170,16 @@ void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& opt
     judge_by(implementation);
   }
   if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
+}
+
+/// A capsule that cannot be written is worth less than the verdict.
+void save_capsule(const RunOptions& options, CaseResult& result) {
+  try {
+    result.capsule = write_capsule(options.capsules, result);
+  } catch (const Error& error) {
+    result.diagnosis += std::string("no capsule: ") + error.what() + "\n";
+  }
+  result.evidence.reset();
 }
 
 /// The results of one work item; nothing when the filter leaves it out.
@@ -182,7 +201,11 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
     results.assign(
         1, unreadable(item, Error(ErrorCode::kFileUnreadable, item.label() + ": " + error.what())));
   }
-  for (CaseResult& result : results) result.command = repeat_command(options, result);
+  for (CaseResult& result : results) {
+    result.command = repeat_command(options, result);
+    if (result.evidence) save_capsule(options, result);
+  }
+  compare_with_peers(results);
   return results;
 }
 
@@ -199,7 +222,8 @@ std::int64_t RunReport::failures() const {
 Exit RunReport::exit_status() const {
   if (interrupted) return Exit::kInterrupted;
   if (!input_errors.empty() || count(Verdict::kFixtureError) > 0) return Exit::kBadInput;
-  if (failures() > 0 || unexpected_pass) return Exit::kFailed;
+  const bool biased = std::ranges::any_of(biases, &RunBias::failed);
+  if (failures() > 0 || biased || unexpected_pass) return Exit::kFailed;
   const bool nothing = count(Verdict::kPassed) == 0;  // known failures prove nothing
   if (nothing || count(Verdict::kSkipped) > 0 || !idle.empty()) return Exit::kUnavailable;
   return Exit::kSuccess;
@@ -264,6 +288,7 @@ RunReport run(const RunOptions& options, const Progress& progress) {
     if (!of_item.empty()) ++report.cases;
     for (CaseResult& result : of_item) report.results.push_back(std::move(result));
   }
+  report.biases = run_biases(report.results);
   conclude(plan, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

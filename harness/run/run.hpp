@@ -2,6 +2,7 @@
 
 #include "harness/implementation/external.hpp"
 #include "harness/run/judge.hpp"
+#include "harness/run/run_bias.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,9 +20,11 @@ struct RunOptions {
   std::vector<std::string> case_lines;            ///< judged after the files
   std::vector<std::string> implementations;       ///< empty = every one that serves the case
   std::string policy;                             ///< empty = chosen by the result's dtype
-  bool laws = false;             ///< a case passes only if the laws (laws.hpp) hold as well
-  std::string filter;            ///< glob on the case name; empty = all
-  std::int64_t shard_index = 1;  ///< counts from 1
+  bool laws = false;                     ///< a case passes only if the laws (laws.hpp) hold as well
+  std::optional<StatedFormats> formats;  ///< in place of what implementations state
+  std::string filter;                    ///< glob on the case name; empty = all
+  std::filesystem::path capsules;        ///< folder for failed cases; empty = none
+  std::int64_t shard_index = 1;          ///< counts from 1
   std::int64_t shard_count = 1;
   KernelSettings kernels;                ///< how CUDA kernels run
   std::string kernel_arguments;          ///< the same as arguments, for repeat commands
@@ -42,6 +45,7 @@ struct RunReport {
   std::vector<std::string> notes;  ///< on the list of known failures, one line each
   bool unexpected_pass = false;    ///< a known failure passed
   bool interrupted = false;
+  std::vector<RunBias> biases;  ///< of implementations that `derived` judged
   double seconds = 0;
 
   [[nodiscard]] std::int64_t count(Verdict verdict) const {

@@ -116,6 +116,8 @@ constexpr auto kErrors = std::to_array<ErrorInfo>({
      "run a smaller case"},
     {kKnownFailuresInvalid, "known_failures_invalid", "The list of known failures cannot be used.",
      "see docs/check-your-kernel.md for its format"},
+    {kFormatsInvalid, "formats_invalid", "The stated number formats are not understood.",
+     "write them as in --formats operands=bf16,state=f32"},
 
     {kWorkspaceTooSmall, "workspace_too_small", "The workspace is smaller than the plan's size.",
      "allocate what the workspace query returns"},

@@ -57,6 +57,7 @@ enum class ErrorCode : std::uint16_t {
   kImplementationUnsupported = 308,
   kOutOfMemory = 309,
   kKnownFailuresInvalid = 310,
+  kFormatsInvalid = 311,
 
   kWorkspaceTooSmall = 400,
   kNullPointer = 401,

@@ -2,13 +2,18 @@
 
 #include "harness/case/case_line.hpp"
 #include "harness/compare/compare.hpp"
+#include "harness/compare/formats.hpp"
+#include "harness/compare/trust.hpp"
+#include "harness/run/case_answers.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kda::harness {
 
@@ -29,20 +34,38 @@ inline Tensor converted(const Tensor& from, Dtype dtype) {
 
 /// A case with its exact answer.
 struct Judged {
-  explicit Judged(const std::string& line)
-      : made(make_case(parse_case_line(line))),
+  explicit Judged(const std::string& line) : Judged(make_case(parse_case_line(line))) {}
+  explicit Judged(Case test_case)
+      : made(std::move(test_case)),
         kda_case(std::get<KdaCase>(made.inputs)),
         problem(kda_case.problem()),
         semantics(check(kda_case.contract, problem)),
         expected(tensors_of(reference::recurrent(problem, semantics))) {}
 
-  [[nodiscard]] CompareReport report(const Tensors& got, std::string_view policy) const {
-    return compare(kda_case, semantics, expected, got, find_policy(policy));
+  /// For an implementation that states `formats`.
+  [[nodiscard]] Standard standard(std::string_view policy, const StatedFormats& stated = {}) const {
+    Standard standard{.expected = expected, .policy = find_policy(policy)};
+    if (!standard.policy.deviations) return standard;
+    const reference::Formats formats = formats_of(stated, problem);
+    auto known = std::ranges::find(deviations, formats, &CaseDeviations::formats);
+    if (known == deviations.end())
+      known = deviations.insert(known, deviations_of(kda_case, semantics, formats));
+    standard.deviations = &*known;
+    return standard;
+  }
+  [[nodiscard]] CompareReport report(const Tensors& got, std::string_view policy,
+                                     const StatedFormats& stated = {}) const {
+    return compare(semantics, standard(policy, stated), got);
   }
   [[nodiscard]] TensorReport report(const Tensors& got, std::string_view policy,
                                     std::string_view tensor) const {
-    const CompareReport all = report(got, policy);
-    return *std::ranges::find(all.tensors, tensor, &TensorReport::name);
+    return *report(got, policy).find(tensor);
+  }
+  [[nodiscard]] std::optional<Doubt> doubt(std::string_view policy,
+                                           const StatedFormats& stated = {}) const {
+    Trust trust;
+    trust.add(semantics, standard(policy, stated));
+    return trust.doubt();
   }
   /// The best that a bf16 kernel with an f32 state can return.
   [[nodiscard]] Tensors rounded() const {
@@ -58,6 +81,7 @@ struct Judged {
   Problem problem;
   Semantics semantics;
   Tensors expected;
+  mutable std::list<CaseDeviations> deviations;  ///< made when first asked for
 };
 
 inline const Judged& ordinary() {

@@ -204,7 +204,12 @@ TEST(ComparePower, LargeTensorsHideAnElementFromRatiosOnly) {
   EXPECT_FALSE(judged.report(got, "derived").passed());
 }
 
-// The Shows line: any element above the RMS of its tensor, whatever else is in it.
+bool keys_coincide(Family family) {
+  return family == Family::kCollinear || family == Family::kIdentical ||
+         family == Family::kAlternating;
+}
+
+// Any element above the RMS of its tensor, whatever else is in it.
 TEST(ComparePower, EveryLostSignOrExponentBitAboveTheRmsFails) {
   const CounterRng rng(3, "bits");
   for (const FamilyInfo& info : all_families()) {
@@ -221,7 +226,10 @@ TEST(ComparePower, EveryLostSignOrExponentBitAboveTheRmsFails) {
         for (const bool is_sign : {true, false}) {
           Tensors got = clean;
           flip_bit(got.at(tensor), i, is_sign);
-          EXPECT_FALSE(judged.report(got, "derived").passed())
+          EXPECT_FALSE(judged.report(got, "derived", f32_formats()).passed())
+              << judged.made.name << ' ' << tensor << ' ' << i << ' ' << is_sign;
+          // Where keys coincide, 16-bit operands alone may cost a bit.
+          EXPECT_TRUE(keys_coincide(info.family) || !judged.report(got, "derived").passed())
               << judged.made.name << ' ' << tensor << ' ' << i << ' ' << is_sign;
         }
       }
@@ -229,7 +237,7 @@ TEST(ComparePower, EveryLostSignOrExponentBitAboveTheRmsFails) {
   }
 }
 
-/// Honest kernels on families that do not amplify roundings.
+/// Honest kernels, whatever the family does to roundings.
 class Honest : public testing::TestWithParam<const char*> {};
 
 TEST_P(Honest, ChunkKernelsWithRoundedOperandsPass) {
@@ -243,14 +251,18 @@ TEST_P(Honest, ChunkKernelsWithRoundedOperandsPass) {
       const Outputs got = chunk_kernel(judged.problem, judged.semantics, judged.problem.q.dtype);
       const CompareReport report = judged.report(tensors_of(got), "derived");
       EXPECT_TRUE(report.passed()) << judged.made.name << '\n' << to_text(report);
-      EXPECT_TRUE(report.trusted()) << judged.made.name;
+      const Family family = parse_case_line(judged.made.line).family;
+      EXPECT_TRUE(keys_coincide(family) || !judged.doubt("derived")) << judged.made.name;
     }
   }
 }
 
+// Left out: identical. Of its 8 results here one has an element at 7.7 sigma, since the errors of a
+// state that was written along one key only are alike in all its channels.
 INSTANTIATE_TEST_SUITE_P(Families, Honest,
                          testing::Values("ordinary", "slow_gate", "no_decay", "gate_ladder",
-                                         "channels", "resets", "beta2", "padding"));
+                                         "channels", "resets", "collinear", "alternating", "beta2",
+                                         "padding", "wild_state"));
 
 TEST(ComparePower, F32RecurrencesPassOnEveryFamily) {
   for (const FamilyInfo& info : all_families()) {
@@ -259,8 +271,10 @@ TEST(ComparePower, F32RecurrencesPassOnEveryFamily) {
       const Judged judged("op=chunk_kda final_state=1 h=1 initial_state=1 family=" +
                           std::string(info.name) + " " + shape);
       const Outputs got = reference::recurrent_f32(judged.problem, judged.semantics);
-      const CompareReport report = judged.report(tensors_of(got), "derived");
-      EXPECT_TRUE(report.passed()) << judged.made.name << '\n' << to_text(report);
+      for (const StatedFormats& stated : {StatedFormats{}, f32_formats()}) {
+        const CompareReport report = judged.report(tensors_of(got), "derived", stated);
+        EXPECT_TRUE(report.passed()) << judged.made.name << '\n' << to_text(report);
+      }
     }
   }
 }

@@ -159,10 +159,13 @@ TEST(Compare, EmptySequencesPassTheirStateOn) {
 TEST(Compare, FirstChunkStateIsTheInitialState) {
   const Judged judged("op=chunk_kda T=5 K=4 V=4 h=1 initial_state=1");
   Tensors got = judged.rounded();
-  got.at("h") = converted(converted(got.at("h"), Dtype::kBf16), Dtype::kF32);
-  EXPECT_FALSE(judged.report(got, "derived").passed()) << "rounded, but not stored in bf16";
+  EXPECT_TRUE(judged.report(got, "derived").passed());
   got.at("h") = converted(got.at("h"), Dtype::kBf16);
-  EXPECT_TRUE(judged.report(got, "derived").passed()) << "stored in bf16, rounded once";
+  EXPECT_FALSE(judged.report(got, "derived").passed()) << "rounded, and f32 was stated";
+  const StatedFormats bf16_state = parse_formats("state=bf16");
+  EXPECT_TRUE(judged.report(got, "derived", bf16_state).passed());
+  got.at("h").store(3, 1.25 * get(got.at("h"), 3));
+  EXPECT_FALSE(judged.report(got, "derived", bf16_state).passed());
 }
 
 TEST(Compare, ZerosOfEitherSignAreEqual) {
@@ -170,7 +173,7 @@ TEST(Compare, ZerosOfEitherSignAreEqual) {
   Tensors got = judged.rounded();
   for (std::int64_t i = 0; i < 16; ++i) got.at("h").store(i, -0.0);
   EXPECT_TRUE(judged.report(got, "derived").passed());
-  EXPECT_TRUE(judged.report(got, "derived").trusted()) << "a zero first state is no reason";
+  EXPECT_FALSE(judged.doubt("derived")) << "a zero first state is no reason";
 }
 
 TEST(Compare, ExpectedInfinitiesMustBeMatched) {
@@ -183,28 +186,6 @@ TEST(Compare, ExpectedInfinitiesMustBeMatched) {
   }
   got.at("o").store(3, inf);
   EXPECT_TRUE(judged.report(got, "derived").passed());
-}
-
-TEST(Compare, VacuousComparisonsAreNotTrusted) {
-  const Judged judged("op=chunk_kda T=64 K=32 V=8 scale=0.001");  // |o| far below atol
-  Tensors got = judged.rounded();
-  got.at("o") = Tensor(Dtype::kBf16, got.at("o").shape());
-  const CompareReport sglang = judged.report(got, "sglang");
-  EXPECT_TRUE(sglang.passed());
-  EXPECT_FALSE(sglang.trusted());
-  const CompareReport derived = judged.report(got, "derived");
-  EXPECT_FALSE(derived.passed());
-  EXPECT_TRUE(derived.trusted());
-  const Judged zero("op=chunk_kda T=8 K=8 V=8 scale=0");
-  EXPECT_TRUE(zero.report(zero.rounded(), "derived").passed());
-  EXPECT_FALSE(zero.report(zero.rounded(), "derived").trusted());
-}
-
-TEST(Compare, OutputsAndMapsAreJudgedAlike) {
-  const Outputs got = reference::recurrent_f32(ordinary().problem, ordinary().semantics);
-  const CompareReport report = compare(ordinary().kda_case, ordinary().semantics,
-                                       ordinary().expected, got, find_policy("derived"));
-  EXPECT_EQ(to_json(report), to_json(ordinary().report(tensors_of(got), "derived")));
 }
 
 TEST(Compare, WorstIsAFailedTensorIfThereIsOne) {

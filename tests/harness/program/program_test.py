@@ -305,6 +305,95 @@ def spoil(path, dataset, change):
         del file.attrs["content_sha256"]
 
 
+class Bound(ProgramTest):
+    """Policy `derived`: formats, cases that cannot be trusted, the verdict on the run, capsules."""
+
+    def check(self, *arguments):
+        report, junit = self.folder / "r.json", self.folder / "r.xml"
+        done = run("check", *arguments, "--json", report, "--junit", junit)
+        return done, json.loads(report.read_text()), ET.parse(junit).getroot()
+
+    def test_formats_are_named_and_repeated(self):
+        done, content, _ = self.check(self.gen(), "--impl", "peer-f32", "--formats", "bf16,state=bf16")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        result = content["results"][0]
+        self.assertIn("operands=bf16,triangle=bf16,solve=tf32", result["formats"])
+        self.assertIn("--formats operands=bf16,state=bf16", result["command"])
+        for share in ("element", "row", "group"):
+            self.assertGreater(result["tensors"][0]["sigma"][share]["share"], 0)
+        self.assertIn("used of the bound", done.stdout)
+
+    def test_bad_formats(self):
+        for formats in ("operands=fp8", "f99", "state=", "block=1000", "bf16,bf16"):
+            self.assert_one_line_error(run("check", self.gen(), "--formats", formats), 2, "formats_invalid")
+            self.assert_one_line_error(run("compare", "r.h5", self.gen(), "--formats", formats), 2, "formats_invalid")
+
+    def test_stated_formats_decide(self):
+        """A result whose state was rounded to bf16 is right for who says so, and wrong for who says f32."""
+        case, result = self.gen(), self.folder / "result.h5"
+        with h5py.File(case) as file, h5py.File(result, "w") as out:
+            for name, values in file["expected"].items():
+                out[name] = values[...].astype(np.float32)
+            state = out["final_state"][...].view(np.uint32)
+            out["final_state"][...] = ((state + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+        self.assertEqual(run("compare", result, case).returncode, 1)
+        self.assertEqual(run("compare", result, case, "--formats", "state=bf16").returncode, 0)
+        with h5py.File(result, "a") as file:
+            file.attrs["formats"] = "state=bf16"
+        self.assertEqual(run("compare", result, case).returncode, 0)
+        self.assertEqual(run("compare", result, case, "--formats", "state=f32").returncode, 1)
+
+    def test_a_case_that_sees_nothing_is_mistrusted(self):
+        for line, words in (("op=chunk_kda T=8 K=8 V=8 scale=0", ["vacuous", "every exact value is 0"]),
+                            ("op=chunk_kda T=8 K=8 V=8 scale=0.0001 --policy sglang", ["probe_passed", "o zeros would pass"])):
+            line, _, policy = line.partition(" --policy ")
+            done, content, junit = self.check("--case", line, *(["--policy", policy] if policy else []))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("MISTRUSTED", done.stdout)
+            for word in words:
+                self.assertIn(word, done.stdout)
+            self.assertEqual(content["counts"]["passed"], 0)
+            self.assertTrue(all(int(suite.get("failures")) > 0 for suite in junit))
+
+    def test_results_that_lean_fail_the_run(self):
+        """No case fails alone: 480 elements each, expected values a third of a rounding too large."""
+        for i in range(9):
+            path = self.folder / f"case{i}.h5"
+            done = run("gen", "--op", "chunk_kda", "--T", 30, "--K", 16, "--V", 16, "--l2norm", "--seed", i, "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with h5py.File(path, "a") as file:
+                file["expected/o"][...] = file["expected/o"][...] * (1 + 0.3 * 2.0**-8)
+                del file.attrs["content_sha256"]
+        done, content, junit = self.check(self.folder, "--impl", "peer-f32")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(content["counts"]["failed"], 0, done.stdout)
+        self.assertIn("FAILED  all cases together  peer-f32  biased", done.stdout)
+        self.assertIn("lean towards 0", done.stdout)
+        self.assertFalse(content["bias"][0]["passed"])
+        self.assertLess(content["bias"][0]["mean"], -0.15)
+        failure = junit.find(".//testcase[@name='bias']/failure")
+        self.assertEqual(failure.get("type"), "biased")
+        self.assertEqual(junit[0].get("failures"), "1")
+
+    def test_a_failure_says_where_and_why_and_is_judged_again_offline(self):
+        case, capsules = self.gen(), self.folder / "capsules"
+        spoil(case, "expected/o", lambda o: o.__imul__(-1))
+        done, content, _ = self.check(case, "--impl", "peer-f32", "--capsules", capsules)
+        self.assertEqual(done.returncode, 1)
+        for words in ("first wrong (n=0, t=0", "by token", "variance of the worst element", "looks like: o is -1 times the right one: the sign is lost"):
+            self.assertIn(words, content["results"][0]["diagnosis"] + done.stdout)
+        self.assertEqual(sorted(p.name for p in capsules.iterdir()), ["case--peer-f32.case.h5", "case--peer-f32.result.h5"])
+        again = run("compare", *content["results"][0]["capsule"].split())
+        self.assertEqual(again.returncode, 1, again.stdout)
+        self.assertIn(content["results"][0]["detail"], again.stdout)
+        with h5py.File(capsules / "case--peer-f32.result.h5") as file:
+            self.assertEqual(file.attrs["command"], content["results"][0]["command"])
+            self.assertIn("operands=f32", file.attrs["formats"])
+            self.assertEqual(file["sigma/o"].shape, file["o"].shape)
+            for name in ("implementation", "verdict", "detail", "policy", "environment"):
+                self.assertIn(name, file.attrs)
+
+
 class Compare(ProgramTest):
     """Every single-place fault in a result file is found and named."""
 
@@ -314,7 +403,7 @@ class Compare(ProgramTest):
         with h5py.File(self.fixture) as file:
             self.expected = {k: file["expected"][k][...] for k in ("o", "final_state", "h")}
 
-    def compare(self, change=None, dtype=np.float32, policy=None, attrs=None):
+    def compare(self, change=None, dtype=np.float32, policy=None, attrs=None, formats=None):
         result = self.folder / "result.h5"
         tensors = {k: v.astype(dtype) for k, v in self.expected.items()}
         if change:
@@ -324,10 +413,11 @@ class Compare(ProgramTest):
                 file[name] = tensor
             for name, value in (attrs or {}).items():
                 file.attrs[name] = value
-        return run("compare", result, self.fixture, *(["--policy", policy] if policy else []))
+        return run("compare", result, self.fixture, *(["--policy", policy] if policy else []),
+                   *(["--formats", formats] if formats else []))
 
-    def assert_fails(self, change, *words):
-        done = self.compare(change)
+    def assert_fails(self, change, *words, formats=None):
+        done = self.compare(change, formats=formats)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         for word in words:
             self.assertIn(word, done.stdout)
@@ -383,7 +473,8 @@ class Compare(ProgramTest):
             self.assertEqual(self.compare().returncode, 0)
             self.assert_fails(lambda t: t.update(o=np.roll(t["o"], 1, axis=1)), "o:", "t=")
             for tensor in self.expected:
-                self.assert_fails(lambda t: t.update({tensor: t[tensor] * 1.1}), f"{tensor}:")
+                self.assert_fails(lambda t: t.update({tensor: t[tensor] * 2}), f"{tensor}:")
+                self.assert_fails(lambda t: t.update({tensor: t[tensor] * 1.02}), f"{tensor}:", formats="f32")
 
     def test_wrong_shape_type_and_missing(self):
         self.assert_fails(lambda t: t.update(o=t["o"][:, :-1]), "shape_mismatch")

@@ -123,13 +123,57 @@ TEST(Judge, OpsThatAreNotServedAreUnsupported) {
 TEST(Judge, ResultsFromElsewhereAreJudgedAlike) {
   const Case test_case = small_case();
   auto tensors = expected_from(test_case, "reference").tensors;
-  EXPECT_EQ(judge_result(test_case, tensors, {}, "", nullptr).verdict, Verdict::kPassed);
-  EXPECT_EQ(judge_result(test_case, {}, "beta_shape", "no", nullptr).verdict, Verdict::kRefused);
-  EXPECT_EQ(judge_result(refused_case(), tensors, {}, "", nullptr).verdict, Verdict::kFailed);
-  EXPECT_EQ(judge_result(refused_case(), {}, "chunk_size_unsupported", "", nullptr).verdict,
+  EXPECT_EQ(judge_result(test_case, tensors, {}, "", {}).verdict, Verdict::kPassed);
+  EXPECT_EQ(judge_result(test_case, {}, "beta_shape", "no", {}).verdict, Verdict::kRefused);
+  EXPECT_EQ(judge_result(refused_case(), tensors, {}, "", {}).verdict, Verdict::kFailed);
+  EXPECT_EQ(judge_result(refused_case(), {}, "chunk_size_unsupported", "", {}).verdict,
             Verdict::kPassed);
   tensors.erase("h");
-  EXPECT_EQ(judge_result(test_case, tensors, {}, "", nullptr).code, "missing");
+  EXPECT_EQ(judge_result(test_case, tensors, {}, "", {}).code, "missing");
+}
+
+TEST(CaseAnswers, AreMadeOnce) {
+  const Case test_case = small_case();
+  const auto& kda_case = std::get<KdaCase>(test_case.inputs);
+  const Semantics semantics = check(kda_case.contract, kda_case.problem());
+  CaseAnswers answers(test_case);
+  EXPECT_EQ(&answers.expected("reference"), &answers.expected("reference"));
+  EXPECT_NE(&answers.expected("reference"), &answers.expected("fast"));
+  const auto f32 = formats_of(f32_formats(), kda_case.problem());
+  const auto bf16 = formats_of(parse_formats("bf16"), kda_case.problem());
+  EXPECT_EQ(&answers.deviations(semantics, f32), &answers.deviations(semantics, f32));
+  EXPECT_NE(&answers.deviations(semantics, f32), &answers.deviations(semantics, bf16));
+}
+
+TEST(Judge, StatedFormatsMakeTheBound) {
+  // A state kept in bf16: right for who says so.
+  const auto keep_in_bf16 = [](Outputs& outputs) {
+    Tensor state(Dtype::kBf16, outputs.final_state->shape());
+    for (std::int64_t i = 0; i < state.size(); ++i)
+      state.store(i, load(outputs.final_state->view(), i));
+    outputs.final_state = std::move(state);
+  };
+  Implementation kernel = wrong(keep_in_bf16);
+  EXPECT_EQ(judge(small_case(), kernel, &find_policy("derived")).verdict, Verdict::kFailed);
+  kernel.formats = parse_formats("state=bf16");
+  const CaseResult stated = judge(small_case(), kernel, &find_policy("derived"));
+  EXPECT_EQ(stated.verdict, Verdict::kPassed) << stated.detail;
+  EXPECT_NE(stated.comparison->formats.find("state=bf16"), std::string::npos);
+  const Case test_case = small_case();
+  CaseAnswers answers(test_case);
+  Judging judging;
+  judging.policy = &find_policy("derived");
+  judging.formats = f32_formats();
+  EXPECT_EQ(judge(answers, kernel, judging).verdict, Verdict::kFailed) << "--formats goes first";
+}
+
+TEST(Judge, ACaseThatSeesNothingIsMistrustedWhateverTheResult) {
+  const Case zeros = make_case(parse_case_line("op=chunk_kda T=8 K=8 V=8 scale=0"));
+  EXPECT_EQ(judge(zeros, find_implementation("peer-f32"), nullptr).verdict, Verdict::kMistrusted);
+  const auto spoil = [](Outputs& outputs) { outputs.o.store(3, 1); };
+  const CaseResult wrong_result = judge(zeros, wrong(spoil), nullptr);
+  EXPECT_EQ(wrong_result.verdict, Verdict::kMistrusted);
+  EXPECT_EQ(wrong_result.code, "vacuous");
 }
 
 TEST(TakeHead, EqualsTheHeadOfTheWhole) {
