@@ -2,6 +2,7 @@
 
 #include "harness/run/judge.hpp"
 #include "harness/run/laws.hpp"
+#include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
@@ -196,8 +197,8 @@ void Bench::measure(const Mutant& mutant, MutantScore& score, std::vector<double
     const auto& kda_case = std::get<KdaCase>(test_case.inputs);
     const Semantics semantics = check(kda_case.contract, kda_case.problem());
     const Outputs as_stored = stored(*got, kda_case.inputs.at("v").dtype());
-    effects[i] = element_share(compare(kda_case, semantics, test_case.expected->tensors, as_stored,
-                                       default_policy(Dtype::kF32)));
+    effects[i] = element_share(compare(kda_case, semantics, test_case.expected->tensors,
+                                       by_name(as_stored), default_policy(Dtype::kF32)));
     score.effect = std::max(score.effect, effects[i]);
     if (score.effect > 10) break;  // the class is known, and the case that shows it
   }

@@ -1,4 +1,5 @@
 #include "harness/mutate/judging.hpp"
+#include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ Measured measure(const Bench& bench, const KernelMutant& mutant,
       const Semantics semantics = check(kda_case.contract, kda_case.problem());
       measured.effect = std::max(
           measured.effect, element_share(compare(kda_case, semantics, test_case.expected->tensors,
-                                                 got, default_policy(got.o.dtype()))));
+                                                 by_name(got), default_policy(got.o.dtype()))));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kExecutorFault) continue;  // a case that must be refused
       measured.reported = true;

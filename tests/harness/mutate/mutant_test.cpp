@@ -29,8 +29,8 @@ TEST(HonestForms, AgreeWithTheReferenceInF64) {
     const Semantics semantics = check(kda_of(test_case).contract, kda_of(test_case).problem());
     for (const auto form : {Mutant::Form::kTokens, Mutant::Form::kChunks}) {
       const Outputs got = run(honest(form), kda_of(test_case), Precision::kF64);
-      const CompareReport report =
-          compare(kda_of(test_case), semantics, expected.tensors, got, find_policy("exact"));
+      const CompareReport report = compare(kda_of(test_case), semantics, expected.tensors,
+                                           by_name(got), find_policy("exact"));
       EXPECT_TRUE(report.passed()) << line << "\n" << to_text(report);
     }
   }
@@ -44,8 +44,8 @@ TEST(HonestForms, PassAsKernelsInWorkingPrecision) {
     for (const auto form : {Mutant::Form::kTokens, Mutant::Form::kChunks}) {
       const Outputs got = run(honest(form), kda_of(test_case), Precision::kWorking);
       EXPECT_EQ(got.o.dtype(), kda_of(test_case).inputs.at("v").dtype());
-      const CompareReport report = compare(kda_of(test_case), semantics, expected.tensors, got,
-                                           default_policy(got.o.dtype()));
+      const CompareReport report = compare(kda_of(test_case), semantics, expected.tensors,
+                                           by_name(got), default_policy(got.o.dtype()));
       EXPECT_TRUE(report.passed()) << line << "\n" << to_text(report);
     }
   }
