@@ -6,10 +6,10 @@
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,15 +25,15 @@ class Search {
  public:
   Search(const KdaCase& failing, const VerdictOn& verdict_on, const ShrinkLimits& limits)
       : verdict_on_(verdict_on), limits_(limits), best_(failing) {
-    std::vector<Verdict> verdicts;
-    for (int i = 0; i < 3; ++i) verdicts.push_back(judge_once(failing));
+    std::array<Verdict, 3> verdicts{};
+    for (Verdict& verdict : verdicts) verdict = judge_once(failing);
     const auto found = std::ranges::find_if(verdicts, [](Verdict v) { return is_failure(v); });
     if (found == verdicts.end()) {
       throw Error(ErrorCode::kUsage, "shrink: wanted a case that fails, got one that " +
                                          std::string(name(verdicts.front())));
     }
     wanted_ = *found;
-    steady_ = std::ranges::count(verdicts, wanted_) == std::ssize(verdicts);
+    steady_ = std::ranges::count(verdicts, wanted_) == 3;
   }
 
   Shrunk run() {
