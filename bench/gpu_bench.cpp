@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-// gpu/KERNEL/SHAPE: kernels alone, by CUDA events, on the shapes of public
-// reports. Without a GPU every line says why it is skipped.
+// gpu/KERNEL/SHAPE: kernels alone, by CUDA events, on the shapes of public reports. Without a GPU
+// every line says why it is skipped.
 
 namespace kda::bench {
 namespace {
@@ -62,8 +62,7 @@ std::vector<Shape> decode_shapes() {
   return shapes;
 }
 
-/// `op` is what the kernel serves of the two names that a whole sequence goes
-/// by.
+/// `op` is what the kernel serves of the two names that a whole sequence goes by.
 std::vector<Shape> sequence_shapes(const std::string& op) {
   std::vector<Shape> shapes;
   const auto add = [&](const std::string& shape_name, const std::string& extents, bool quick) {
@@ -97,8 +96,8 @@ const harness::Case& latest_case(const Shape& shape) {
   return latest;
 }
 
-/// Passes over all sets of tensors in a repetition. Fixed, since every pass
-/// takes as many calls as fill the L2 twice.
+/// Passes over all sets of tensors in a repetition. Fixed, since every pass takes as many calls as
+/// fill the L2 twice.
 constexpr int kPasses = 30;
 
 void add_shapes(const GpuKernel& kernel, const std::vector<Shape>& shapes,

@@ -41,8 +41,7 @@ Tensor in_dtype(const TensorView& from, Dtype dtype) {
   return to;
 }
 
-/// Moves the tensors of a problem to the device; cu_seqlens stays with the
-/// host.
+/// Moves the tensors of a problem to the device; cu_seqlens stays with the host.
 void upload_inputs(Problem& p, Dtype state, cuda::Device& device) {
   p.q = upload("q", p.q, device);
   p.k = upload("k", p.k, device);

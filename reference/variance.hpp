@@ -36,7 +36,7 @@ using DeviationSink = std::function<void(const HeadDeviation&)>;
 /// final state of an empty sequence) and what padding tokens leave as it was.
 /// sigma is finite and does not grow with the length beyond what the exact transition of the state
 /// amplifies. For f64 formats the expected values err as much as the judged ones: use
-/// sqrt(sigma_got^2 + sigma_expected^2). The error of f64 expected values is below 1e-8 sigma for
+/// sqrt(sigma_got^2 + sigma_expected^2). The error of f64 expected values is below 1e-7 sigma for
 /// f32 formats, and less for narrower ones.
 ///
 /// Calls `sink` once for every head of every sequence, one call at a time, in no particular order

@@ -10,8 +10,7 @@ inline constexpr int kBoundTokens = 128;  ///< most tokens of a block
 inline constexpr int kScoreRows = 16;     ///< rows of scores that are computed together
 
 /// RMS of the relative rounding error over u when mantissas are log-uniform: the error is uniform
-/// on
-/// +-u 2^e and 2^e / |x| goes from 1/2 to 1, so sqrt(1/3) sqrt(3 / (8 ln 2)).
+/// on +-u 2^e and 2^e / |x| goes from 1/2 to 1, so sqrt(1/3) sqrt(3 / (8 ln 2)).
 inline constexpr double kKappa = 0.4248;
 
 /// A row-major matrix; rows are `pitch` apart.

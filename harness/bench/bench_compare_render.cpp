@@ -1,4 +1,5 @@
 #include "harness/bench/bench_compare.hpp"
+#include "harness/bench/bench_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,12 +14,8 @@ namespace {
 constexpr std::array kVerdicts{SpeedVerdict::kFaster, SpeedVerdict::kSame, SpeedVerdict::kNone,
                                SpeedVerdict::kSlower};
 
-std::string seconds_text(const std::optional<double>& seconds) {
-  if (!seconds) return "-";
-  if (*seconds < 1e-6) return fmt::format("{:.4g} ns", *seconds * 1e9);
-  if (*seconds < 1e-3) return fmt::format("{:.4g} us", *seconds * 1e6);
-  if (*seconds < 1) return fmt::format("{:.4g} ms", *seconds * 1e3);
-  return fmt::format("{:.4g} s", *seconds);
+std::string text_or_dash(const std::optional<double>& seconds) {
+  return seconds ? seconds_text(*seconds) : "-";
 }
 
 nlohmann::json or_null(const std::optional<double>& value) {
@@ -28,7 +25,7 @@ nlohmann::json or_null(const std::optional<double>& value) {
 std::string line_text(const SpeedLine& line, std::size_t width) {
   std::string text =
       fmt::format("{:<10}  {:<{}}  {:>10} {:>10}", name(line.verdict), line.name, width,
-                  seconds_text(line.base_median), seconds_text(line.new_median));
+                  text_or_dash(line.base_median), text_or_dash(line.new_median));
   text += line.ratio ? fmt::format(" {:>7.3f}", *line.ratio) : fmt::format(" {:>7}", "-");
   text += line.p ? fmt::format("  {:>8.2g}", *line.p) : fmt::format("  {:>8}", "-");
   text += line.band ? fmt::format("  {:>5.1f}%", 100 * std::expm1(*line.band))

@@ -11,13 +11,6 @@
 namespace kda::harness {
 namespace {
 
-std::string seconds_text(double seconds) {
-  if (seconds < 1e-6) return fmt::format("{:.4g} ns", seconds * 1e9);
-  if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.4g} ms", seconds * 1e3);
-  return fmt::format("{:.4g} s", seconds);
-}
-
 std::string counter_text(const BenchLine& line, const char* key) {
   const auto found = line.counters.find(key);
   if (found == line.counters.end()) return "-";
@@ -41,6 +34,13 @@ std::string line_text(const BenchLine& line, std::size_t width) {
 }
 
 }  // namespace
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.4g} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.4g} ms", seconds * 1e3);
+  return fmt::format("{:.4g} s", seconds);
+}
 
 std::size_t count_failed(const BenchFile& file) {
   return static_cast<std::size_t>(std::ranges::count(file.lines, true, &BenchLine::failed));

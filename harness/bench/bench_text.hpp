@@ -11,6 +11,9 @@ namespace kda::harness {
 /// skipped, with reasons, and errors.
 [[nodiscard]] std::string to_text(const BenchFile& file);
 
+/// "12.3 us", in the unit that suits.
+[[nodiscard]] std::string seconds_text(double seconds);
+
 /// Benchmarks that reported an error.
 [[nodiscard]] std::size_t count_failed(const BenchFile& file);
 

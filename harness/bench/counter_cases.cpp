@@ -5,9 +5,6 @@
 #include "harness/case/case_line.hpp"
 #include "reference/predictor.hpp"
 
-#include <array>
-#include <cstring>
-
 namespace kda::harness {
 namespace {
 

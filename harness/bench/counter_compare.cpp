@@ -3,7 +3,6 @@
 #include "reference/types/error.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 

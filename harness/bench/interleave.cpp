@@ -4,7 +4,6 @@
 #include "reference/types/error.hpp"
 
 #include <array>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,5 @@
 #include "harness/bench/occupancy.hpp"
 
-#include <algorithm>
-
 namespace kda::harness {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 

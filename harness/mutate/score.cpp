@@ -7,7 +7,6 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 #include <fnmatch.h>
 

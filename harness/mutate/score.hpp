@@ -32,7 +32,7 @@ struct MutantScore {
   Class effect_class = Class::kProtocol;
   /// Largest error over element limit in the suite: for values of the run that is f64 throughout.
   double effect = 0;
-  bool alive = false;  ///< it changes a result somewhere
+  bool alive = false;  ///< it changes a result somewhere, or the executor reports it
   /// By policy: the first case that sees it, the verdict and its code; absent = it survives.
   std::map<std::string, std::string> killed;
   std::string explanation;  ///< why it may survive, from the list of explained survivors
@@ -43,8 +43,9 @@ struct MutantScore {
 struct MutationScore {
   std::vector<std::string> policies;  ///< the one that counts first
   std::vector<MutantScore> mutants;
-  std::vector<std::string>
-      unfit;  ///< "CASE: REASON": honest forms that do not pass; not used there
+  /// "HONEST on CASE: POLICY: VERDICT": where an honest form does not pass, so that the case is not
+  /// used for its mutants under that policy.
+  std::vector<std::string> unfit;
   std::int64_t cases = 0;
   double seconds = 0;
 

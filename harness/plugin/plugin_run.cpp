@@ -45,7 +45,6 @@ class Call {
       : device_(device) {
     const auto& kda_case = std::get<KdaCase>(test_case.inputs);
     call_.size = sizeof(call_);
-    call_.op = op_.c_str();
     op_ = name(test_case.op);
     call_.op = op_.c_str();
     add_inputs(kda_case, fill);

@@ -3,7 +3,6 @@
 #include "harness/report/report.hpp"
 #include "harness/run/judge.hpp"
 
-#include <cctype>
 #include <memory>
 #include <string>
 

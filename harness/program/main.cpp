@@ -8,8 +8,6 @@
 #include <exception>
 #include <string>
 
-#include <fmt/format.h>
-
 namespace {
 
 using kda::harness::CommandContext;

@@ -1,7 +1,6 @@
 #include "harness/report/report.hpp"
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
 #include <fmt/format.h>

@@ -6,7 +6,6 @@
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "harness/run/known_failures.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>

@@ -2,7 +2,6 @@
 
 #include "reference/types/contract.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

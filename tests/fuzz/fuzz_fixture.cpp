@@ -1,4 +1,4 @@
-// Any bytes as a fixture: read, checked by its contract, and written back if it is one.
+// Any bytes as a fixture: read, and checked by its contract.
 #include "harness/fixture/fixture.hpp"
 #include "reference/types/contract.hpp"
 #include "tests/fuzz/fuzz_file.hpp"

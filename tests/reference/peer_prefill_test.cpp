@@ -4,9 +4,7 @@
 #include "reference/recurrent.hpp"
 #include "tests/reference/kda_inputs.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -8,7 +8,6 @@
 #include <array>
 #include <iomanip>
 #include <iostream>
-#include <limits>
 #include <sstream>
 #include <string>
 #include <utility>

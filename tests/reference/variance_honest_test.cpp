@@ -6,7 +6,6 @@
 #include "tests/reference/input_families.hpp"
 #include "tests/reference/z_scores.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 #include "reference/types/error.hpp"
 
 #include <set>
-#include <string>
 
 #include <gtest/gtest.h>
 

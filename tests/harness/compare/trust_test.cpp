@@ -2,7 +2,6 @@
 
 #include "tests/harness/compare/compare_judged.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
