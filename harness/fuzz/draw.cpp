@@ -80,6 +80,10 @@ CaseDraw::CaseDraw(std::span<const Op> ops, std::uint64_t seed) : random_(seed) 
   for (const Op op : ops) {
     if (contract_of(op)) ops_.push_back(op);
   }
+  if (ops_.empty()) {
+    throw Error(ErrorCode::kImplementationUnsupported,
+                "fuzz: wanted an implementation that serves KDA calls, got one of fit or predict");
+  }
 }
 
 int CaseDraw::uniform(int count) {

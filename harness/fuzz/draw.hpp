@@ -19,13 +19,14 @@ namespace kda::harness {
 /// many new pairs as can be found; after that they are random. The same seed gives the same lines.
 class CaseDraw {
  public:
+  /// Throws kImplementationUnsupported when no op is a KDA call.
   CaseDraw(std::span<const Op> ops, std::uint64_t seed);
 
   [[nodiscard]] CaseLine next();
 
   /// Pairs of options that have stood in one line.
   [[nodiscard]] std::size_t pairs() const { return seen_.size(); }
-  /// True once no new pair could be found.
+  /// True once 200 draws in a row brought no new pair.
   [[nodiscard]] bool all_pairs() const { return all_pairs_; }
 
   static constexpr std::size_t kAxes = 18;

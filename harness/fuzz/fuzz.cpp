@@ -28,6 +28,24 @@ void write_shrunk(const std::filesystem::path& file, const KdaCase& kda_case,
   write_fixture(file, fixture);
 }
 
+namespace {
+
+FuzzFailure shrunken(const Case& drawn, const CaseResult& result,
+                     const Implementation& implementation, const FuzzOptions& options,
+                     const std::string& name) {
+  FuzzFailure failure;
+  failure.line = drawn.line;
+  failure.verdict = result.verdict;
+  failure.detail = result.detail;
+  failure.shrunk = shrink(std::get<KdaCase>(drawn.inputs),
+                          judged_by(implementation, options.policy, options.kernels));
+  failure.file = options.folder / (name + ".h5");
+  write_shrunk(failure.file, failure.shrunk.smallest, "shrunk from: " + drawn.line);
+  return failure;
+}
+
+}  // namespace
+
 FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options,
                 const std::function<void(const FuzzReport&)>& progress) {
   using Clock = std::chrono::steady_clock;
@@ -36,31 +54,36 @@ FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options
   const InterruptGuard guard;
   CaseDraw draw(implementation.ops, options.seed);
   FuzzReport report;
-  while (std::chrono::duration<double>(Clock::now() - begin).count() < options.seconds &&
-         (options.cases == 0 || report.cases < options.cases) && !interrupted()) {
-    const Case drawn = make_case(draw.next());
-    report.pairs = draw.pairs();
-    report.all_pairs = draw.all_pairs();
-    if (unsupported(implementation, drawn)) {
-      ++report.unsupported;
-      continue;
+  const auto more = [&] {
+    return std::chrono::duration<double>(Clock::now() - begin).count() < options.seconds &&
+           (options.cases == 0 || report.cases < options.cases) && !interrupted() &&
+           std::ssize(report.failures) < options.most_failures;
+  };
+  try {
+    while (more()) {
+      const Case drawn = make_case(draw.next());
+      report.pairs = draw.pairs();
+      report.all_pairs = draw.all_pairs();
+      if (unsupported(implementation, drawn)) {
+        ++report.unsupported;
+        continue;
+      }
+      const CaseResult result = judge(drawn, implementation, policy, options.kernels);
+      if (!was_run(result.verdict)) {  // it said itself that it cannot, or not here
+        ++report.unsupported;
+        continue;
+      }
+      ++report.cases;
+      if (is_failure(result.verdict)) {
+        const std::string name = fmt::format("fuzz_{}_{}", options.seed, report.cases);
+        report.failures.push_back(shrunken(drawn, result, implementation, options, name));
+      }
+      progress(report);
     }
-    CaseResult result = judge(drawn, implementation, policy, options.kernels);
-    ++report.cases;
-    if (is_failure(result.verdict)) {
-      FuzzFailure failure;
-      failure.line = drawn.line;
-      failure.verdict = result.verdict;
-      failure.detail = result.detail;
-      failure.shrunk = shrink(std::get<KdaCase>(drawn.inputs),
-                              judged_by(implementation, options.policy, options.kernels));
-      failure.file = options.folder / fmt::format("fuzz_{}_{}.h5", options.seed, report.cases);
-      write_shrunk(failure.file, failure.shrunk.smallest, "shrunk from: " + drawn.line);
-      report.failures.push_back(std::move(failure));
-    }
-    progress(report);
-    if (std::ssize(report.failures) >= options.most_failures) break;
+  } catch (const Interrupted&) {
+    // The case that was given up shows nothing; what was found before stands.
   }
+  report.interrupted = interrupted();
   return report;
 }
 

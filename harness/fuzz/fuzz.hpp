@@ -33,9 +33,10 @@ struct FuzzFailure {
 
 struct FuzzReport {
   std::int64_t cases = 0;        ///< drawn and judged
-  std::int64_t unsupported = 0;  ///< drawn, but not served by the implementation
+  std::int64_t unsupported = 0;  ///< drawn, but not served by the implementation, or not here
   std::size_t pairs = 0;         ///< pairs of options that stood in one case
   bool all_pairs = false;        ///< no further pair could be found
+  bool interrupted = false;      ///< SIGINT ended the search
   std::vector<FuzzFailure> failures;
 };
 

@@ -3,11 +3,14 @@
 #include "harness/fuzz/fuzz.hpp"
 #include "harness/implementation/external.hpp"
 #include "harness/program/command.hpp"
+#include "harness/program/decimal.hpp"
+#include "harness/run/interrupt.hpp"
 #include "harness/run/shell_quote.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -49,7 +52,12 @@ void print_shrunk(const Shrunk& shrunk, const std::string& file, const FuzzArgum
 
 Exit fuzz_command(FuzzArguments& arguments, const std::string& program) {
   arguments.fuzz.folder = arguments.folder;
-  std::filesystem::create_directories(arguments.fuzz.folder);
+  std::error_code failed;
+  std::filesystem::create_directories(arguments.fuzz.folder, failed);
+  if (failed) {
+    throw Error(ErrorCode::kFileUnwritable, "--out: wanted a folder that can be made, got " +
+                                                arguments.folder + ": " + failed.message());
+  }
   const Implementation implementation = chosen(arguments);
   std::size_t shown = 0;
   const FuzzReport report = fuzz(implementation, arguments.fuzz, [&](const FuzzReport& so_far) {
@@ -62,7 +70,9 @@ Exit fuzz_command(FuzzArguments& arguments, const std::string& program) {
   });
   fmt::print("{}: {} cases, {} failed, {} not served; {} pairs of options{}; seed {}\n",
              arguments.implementation, report.cases, report.failures.size(), report.unsupported,
-             report.pairs, report.all_pairs ? ", all there are" : "", arguments.fuzz.seed);
+             report.pairs, report.all_pairs ? ", no new one in 200 draws" : "",
+             arguments.fuzz.seed);
+  if (report.interrupted) return Exit::kInterrupted;
   if (!report.failures.empty()) return Exit::kFailed;
   return report.cases == 0 ? Exit::kUnavailable : Exit::kSuccess;
 }
@@ -82,9 +92,14 @@ Exit shrink_command(const FuzzArguments& arguments, const std::string& program) 
                 "shrink takes calls of KDA kernels");
   }
   const Implementation implementation = chosen(arguments);
-  const Shrunk shrunk =
-      shrink(std::get<KdaCase>(input.inputs), judged_by(implementation, arguments.fuzz.policy, {}),
-             arguments.limits);
+  Shrunk shrunk;
+  const InterruptGuard guard;
+  try {
+    shrunk = shrink(std::get<KdaCase>(input.inputs),
+                    judged_by(implementation, arguments.fuzz.policy, {}), arguments.limits);
+  } catch (const Interrupted&) {
+    return Exit::kInterrupted;
+  }
   write_shrunk(arguments.out, shrunk.smallest, "shrunk from: " + input.name);
   fmt::print("{}: {}\n", arguments.out, name(shrunk.verdict));
   print_shrunk(shrunk, arguments.out, arguments, program);
@@ -112,10 +127,10 @@ void add_fuzz_command(CLI::App& app, CommandContext& context) {
   add_common(*command, *arguments);
   FuzzOptions& fuzz = arguments->fuzz;
   command->add_option("--seconds", fuzz.seconds, "Time to search")->check(CLI::PositiveNumber);
-  command->add_option("--cases", fuzz.cases, "Most cases")->check(CLI::NonNegativeNumber);
-  command->add_option("--seed", fuzz.seed, "Seed of the draws");
+  command->add_option("--cases", fuzz.cases, "Most cases; 0 = no limit")->transform(decimal(0));
+  command->add_option("--seed", fuzz.seed, "Seed of the draws")->transform(decimal(0));
   command->add_option("--failures", fuzz.most_failures, "Failures after which to stop")
-      ->check(CLI::PositiveNumber);
+      ->transform(decimal(1));
   command->add_option("--out", arguments->folder, "Folder for shrunken cases");
   command->footer(kFuzzExamples);
   command->callback(
@@ -131,7 +146,7 @@ void add_shrink_command(CLI::App& app, CommandContext& context) {
   command->add_option("--seconds", arguments->limits.seconds, "Time to search")
       ->check(CLI::PositiveNumber);
   command->add_option("--judgements", arguments->limits.judgements, "Most calls")
-      ->check(CLI::PositiveNumber);
+      ->transform(decimal(1));
   command->add_option("-o,--out", arguments->out, "Fixture to write");
   command->footer(kShrinkExamples);
   command->callback(

@@ -34,7 +34,7 @@ Exit list_fixtures(const std::string& path) {
       const Case fixture = read_fixture(file);
       fmt::print("{:<40} {:<14} {}\n", fixture.name, name(fixture.op), fixture.description);
     } catch (const Error& error) {
-      fmt::print(stderr, "kdacheck: {}\n", error.what());
+      print_error(error.what());
       exit = Exit::kBadInput;
     }
   }

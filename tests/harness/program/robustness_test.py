@@ -104,6 +104,56 @@ class Starved(RobustnessTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["case.h5", "link.json", "target.json"])
 
 
+class Fuzz(RobustnessTest):
+    """What fuzz and shrink say and return; what they find is tested in C++."""
+
+    WRONG = "exec:printf 'import h5py, sys\\nwith h5py.File(sys.argv[1]) as i, h5py.File(sys.argv[2], \"w\") as o:\\n" \
+            " o[\"o\"] = i[\"inputs/v\"].astype(\"f4\")[...] * 0\\n" \
+            "' | /usr/bin/python3 - {in} {out}"
+
+    def test_a_clean_search(self):
+        done = run("fuzz", "--impl", "fast", "--cases", 3, "--out", self.folder / "new")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("fast: 3 cases, 0 failed", done.stdout)
+        self.assertEqual(os.listdir(self.folder / "new"), [])
+
+    def test_a_failure_is_shrunk_and_repeats(self):
+        line = "op=recurrent_kda lens=3,4 H=2 K=8 V=8 dtype=f32 gate=softplus seed=1"
+        out = self.folder / "small.h5"
+        done = run("shrink", line, "--impl", self.WRONG, "--judgements", 40, "-o", out)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("N=1 T=1 H=1", done.stdout)
+        self.assertIn("repeat: ", done.stdout)
+        self.assertEqual(run("check", out, "--impl", self.WRONG).returncode, 1)
+
+    def test_bad_input_is_one_line(self):
+        line = "op=recurrent_kda T=4 H=1 K=4 V=4"
+        self.assert_one_line_error(run("shrink", line, "--impl", "fast"), 2, "wanted a case that fails")
+        self.assert_one_line_error(run("fuzz", "--impl", "cuda-fit"), 2, "implementation_unsupported")
+        self.assert_one_line_error(run("fuzz", "--impl", "fast", "--seed", "-1"), 2, "--seed")
+        self.assert_one_line_error(run("fuzz", "--impl", "fast", "--out", "/proc/none"), 2, "file_unwritable", "--out")
+        self.assert_one_line_error(run("shrink", self.folder / "none.h5", "--impl", "fast"), 2, "none.h5")
+
+    def test_nothing_judged_is_no_success(self):
+        done = run("fuzz", "--impl", "exec:exit 77; {in} {out}", "--cases", 3, "--seconds", 2, "--out", self.folder)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn(" 0 cases, 0 failed", done.stdout)
+
+    def test_unwritable_standard_error(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "check", "/nope"], stdout=subprocess.DEVNULL, stderr=full, timeout=60)
+        self.assertEqual(done.returncode, 2)
+
+    def test_interrupt(self):
+        started = subprocess.Popen([PROGRAM, "fuzz", "--impl", "exec:sleep 30 # {in} {out}", "--out", str(self.folder)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        started.send_signal(signal.SIGINT)
+        out, err = started.communicate(timeout=20)
+        self.assertEqual((started.returncode, err), (130, ""))
+        self.assertIn("0 failed", out)
+
+
 class OddFiles(RobustnessTest):
     def test_a_subfolder_that_cannot_be_searched_does_not_stop_the_others(self):
         self.gen()
