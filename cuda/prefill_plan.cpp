@@ -96,16 +96,19 @@ int chain_columns(const PrefillPlan& plan, const PrefillOptions& options) {
   if (options.v_columns != 0) return options.v_columns;
   std::int64_t runs = 0;
   for (const PrefillSegment& segment : plan.segments) runs = std::max(runs, segment.runs);
-  return runs * plan.HV * (kPrefillDim / 32) <= options.multiprocessors ? 32 : 64;
+  const std::int64_t rows = options.multiprocessors / (kPrefillDim / 32);  // of narrow blocks
+  return runs <= rows / plan.HV ? 32 : 64;
 }
 
 void place_workspace(PrefillPlan& plan) {
   std::int64_t most = 0;
   for (const PrefillSegment& segment : plan.segments) most = std::max(most, segment.chunks);
   std::int64_t blobs = 0;
-  if (__builtin_mul_overflow(most * plan.HV,
-                             static_cast<std::int64_t>(prefill_blob_bytes(plan.policy)), &blobs)) {
-    refuse("workspace", "less than 2^63 bytes", std::to_string(most * plan.HV) + " blobs");
+  if (__builtin_mul_overflow(most, plan.HV, &blobs) ||
+      __builtin_mul_overflow(blobs, static_cast<std::int64_t>(prefill_blob_bytes(plan.policy)),
+                             &blobs)) {
+    refuse("workspace", "less than 2^63 bytes",
+           std::to_string(most) + " chunks of " + std::to_string(plan.HV) + " heads");
   }
   PrefillWorkspace& w = plan.workspace;
   w.carries = static_cast<std::size_t>(blobs);
