@@ -1,5 +1,6 @@
 #include "bench/checked.hpp"
 
+#include "harness/case/same_bits.hpp"
 #include "harness/run/judge.hpp"
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <optional>
@@ -18,20 +18,11 @@ namespace {
 using harness::Case;
 using harness::Implementation;
 using harness::KdaCase;
+using harness::same_bits;
 
 double bytes_of(const KdaCase& kda_case, const std::string& name) {
   const auto found = kda_case.inputs.find(name);
   return found == kda_case.inputs.end() ? 0 : static_cast<double>(found->second.bytes());
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() &&
-         (a.bytes() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
-}
-
-bool same_bits(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  return a.has_value() == b.has_value() && (!a || same_bits(*a, *b));
 }
 
 /// FNV-1a over the bytes of all tensors.
@@ -82,10 +73,6 @@ void report_work(benchmark::State& state, const LeastWork& work, const Rates& ra
   state.counters["floor_s"] = floor;
   state.counters["fraction"] = floor / seconds;
   if (floor > seconds) state.SetLabel("impossible");
-}
-
-bool same_bits(const Outputs& a, const Outputs& b) {
-  return same_bits(a.o, b.o) && same_bits(a.final_state, b.final_state) && same_bits(a.h, b.h);
 }
 
 std::string wrong_result(const Case& test_case, const Outputs& outputs, const std::string& judged) {

@@ -36,9 +36,6 @@ void report_work(benchmark::State& state, const LeastWork& work, const Rates& ra
 [[nodiscard]] std::string wrong_result(const harness::Case& test_case, const Outputs& outputs,
                                        const std::string& judged);
 
-/// The same bits in every tensor.
-[[nodiscard]] bool same_bits(const Outputs& a, const Outputs& b);
-
 /// `judge` on outputs, once for all outputs with the same bits under the same key: Google Benchmark
 /// calls a benchmark again and again, and a reference takes longer than what is timed.
 [[nodiscard]] std::string judge_once(const std::string& key, const Outputs& outputs,

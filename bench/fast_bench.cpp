@@ -12,16 +12,15 @@
 
 #include "bench/fma_rate.hpp"
 #include "bench/machine.hpp"
+#include "bench/random_call.hpp"
 #include "bench/registration.hpp"
 #include "reference/fast.hpp"
-#include "reference/types/contract.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -35,50 +34,10 @@ constexpr std::int64_t kHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr double kOperations = 4.0 * kTokens * kHeads * kHeadDim * kHeadDim;
 
-/// Processor time, which other work on the machine does not count into.
-double seconds_since(std::clock_t start) {
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+const RandomCall& inputs() {
+  static const RandomCall call(kTokens, kHeads);
+  return call;
 }
-
-Tensor random_tensor(Dtype dtype, Shape shape, double low, double high, std::uint64_t seed) {
-  Tensor tensor(dtype, std::move(shape));
-  std::uint64_t x = seed;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    x = x * 6364136223846793005U + 1442695040888963407U;
-    tensor.store(i, low + (high - low) * static_cast<double>(x >> 11) * 0x1p-53);
-  }
-  return tensor;
-}
-
-struct Inputs {
-  Shape shape{1, kTokens, kHeads, kHeadDim};
-  Tensor q = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 1);
-  Tensor k = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 2);
-  Tensor v = random_tensor(Dtype::kBf16, shape, -2, 2, 3);
-  Tensor g = random_tensor(Dtype::kF32, shape, -0.2, 0, 4);
-  Tensor beta = random_tensor(Dtype::kF32, {1, kTokens, kHeads}, 0, 1, 5);
-  Problem problem;
-  Semantics semantics;
-
-  Inputs() : problem(make_problem()), semantics(check(Contract::kKdaPrefill, problem)) {}
-
-  static const Inputs& get() {
-    static const Inputs inputs;
-    return inputs;
-  }
-
- private:
-  [[nodiscard]] Problem make_problem() const {
-    Problem p;
-    p.q = q.view();
-    p.k = k.view();
-    p.v = v.view();
-    p.g = g.view();
-    p.beta = beta.view();
-    p.output_final_state = true;
-    return p;
-  }
-};
 
 void count_operations(benchmark::State& state) {
   state.counters["ops/s"] = benchmark::Counter(
@@ -93,7 +52,7 @@ void fma_bench(benchmark::State& state, InstructionSet set) {
 
 /// Head by head, as a comparison larger than the memory uses it.
 void fast_bench(benchmark::State& state, InstructionSet set) {
-  const Inputs& in = Inputs::get();
+  const RandomCall& in = inputs();
   const reference::FastOptions options{.threads = 1, .instructions = set};
   double peak = fma_rate(set);
   double shortest = std::numeric_limits<double>::infinity();

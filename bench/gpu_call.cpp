@@ -2,6 +2,7 @@
 
 #include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
+#include "harness/case/same_bits.hpp"
 #include "reference/fast.hpp"
 #include "reference/types/contract.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 using harness::Case;
 using harness::KdaCase;
+using harness::same_bits;
 
 /// The elements of a dense tensor in device memory.
 TensorView upload(const char* name, const TensorView& host, cuda::Device& device) {

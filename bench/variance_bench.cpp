@@ -5,9 +5,9 @@
 //   ratio        processor time of the bound, exact values of its own included, over that; the
 //                best runs of both, since other work on the machine only ever adds to either
 
+#include "bench/random_call.hpp"
 #include "bench/registration.hpp"
 #include "reference/recurrent.hpp"
-#include "reference/types/contract.hpp"
 #include "reference/variance.hpp"
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 #include <ctime>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -26,53 +25,13 @@ constexpr std::int64_t kTokens = 2048;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kHeadDim = 128;
 
-Tensor random_tensor(Dtype dtype, Shape shape, double low, double high, std::uint64_t seed) {
-  Tensor tensor(dtype, std::move(shape));
-  std::uint64_t x = seed;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    x = x * 6364136223846793005U + 1442695040888963407U;
-    tensor.store(i, low + (high - low) * static_cast<double>(x >> 11) * 0x1p-53);
-  }
-  return tensor;
-}
-
-struct Inputs {
-  Shape shape{1, kTokens, kHeads, kHeadDim};
-  Tensor q = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 1);
-  Tensor k = random_tensor(Dtype::kBf16, shape, -0.15, 0.15, 2);
-  Tensor v = random_tensor(Dtype::kBf16, shape, -2, 2, 3);
-  Tensor g = random_tensor(Dtype::kF32, shape, -0.2, 0, 4);
-  Tensor beta = random_tensor(Dtype::kF32, {1, kTokens, kHeads}, 0, 1, 5);
-  Problem problem;
-  Semantics semantics;
-
-  Inputs() : problem(make_problem()), semantics(check(Contract::kKdaPrefill, problem)) {}
-
-  static const Inputs& get() {
-    static const Inputs inputs;
-    return inputs;
-  }
-
- private:
-  [[nodiscard]] Problem make_problem() const {
-    Problem p;
-    p.q = q.view();
-    p.k = k.view();
-    p.v = v.view();
-    p.g = g.view();
-    p.beta = beta.view();
-    p.output_final_state = true;
-    return p;
-  }
-};
-
-/// Processor time, which other work on the machine does not count into.
-double seconds_since(std::clock_t start) {
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+const RandomCall& inputs() {
+  static const RandomCall call(kTokens, kHeads);
+  return call;
 }
 
 void variance_bench(benchmark::State& state, reference::InstructionSet set) {
-  const Inputs& in = Inputs::get();
+  const RandomCall& in = inputs();
   const reference::Formats formats = reference::default_formats(Dtype::kBf16, Dtype::kBf16);
   const reference::FastOptions options{.threads = 1, .instructions = set};
   double recurrence = std::numeric_limits<double>::infinity();

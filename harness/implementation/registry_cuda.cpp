@@ -3,6 +3,7 @@
 #include "cuda/fit_batch.hpp"
 #include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
+#include "harness/case/same_bits.hpp"
 #include "harness/implementation/prefill_stages.hpp"
 #include "harness/implementation/registry_fit.hpp"
 #include "reference/fit_bootstrap.hpp"
@@ -11,7 +12,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 
@@ -21,24 +21,6 @@ namespace {
 using cuda::simt::CopyMode;
 using cuda::simt::Options;
 using cuda::simt::Order;
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() &&
-         (a.bytes() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
-}
-
-bool same_bits(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  return a.has_value() == b.has_value() && (!a || same_bits(*a, *b));
-}
-
-/// Name of the first tensor that differs, or nothing.
-const char* difference(const Outputs& a, const Outputs& b) {
-  if (!same_bits(a.o, b.o)) return "o";
-  if (!same_bits(a.final_state, b.final_state)) return "final_state";
-  if (!same_bits(a.h, b.h)) return "h";
-  return nullptr;
-}
 
 /// The GPU when the settings want it and it is there; nullptr for the executor.
 std::unique_ptr<cuda::Device> gpu_for(DeviceChoice choice) {

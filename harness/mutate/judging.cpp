@@ -1,5 +1,6 @@
 #include "harness/mutate/judging.hpp"
 
+#include "harness/case/same_bits.hpp"
 #include "harness/run/judge.hpp"
 #include "harness/run/laws.hpp"
 #include "harness/run/oracle.hpp"
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -16,14 +16,6 @@ namespace kda::harness::mutate {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-bool same_bits(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  if (a.has_value() != b.has_value()) return false;
-  if (!a) return true;
-  return a->bytes() == b->bytes() &&
-         (a->bytes() == 0 ||
-          std::memcmp(a->data(), b->data(), static_cast<std::size_t>(a->bytes())) == 0);
-}
 
 std::optional<Outputs> f64_results(const Mutant& mutant, const Case& test_case) {
   try {
@@ -97,11 +89,6 @@ std::optional<std::string> broken_law(const Case& test_case, const Implementatio
 }
 
 }  // namespace
-
-bool same_bits(const Outputs& a, const Outputs& b) {
-  return same_bits(std::optional(a.o), std::optional(b.o)) &&
-         same_bits(a.final_state, b.final_state) && same_bits(a.h, b.h);
-}
 
 double element_share(const CompareReport& report) {
   double most = 0;

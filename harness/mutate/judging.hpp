@@ -58,9 +58,6 @@ class Bench {
 /// Largest |error| / element bound of a report; infinite where a tensor is not comparable.
 [[nodiscard]] double element_share(const CompareReport& report);
 
-/// True when both hold the same bits.
-[[nodiscard]] bool same_bits(const Outputs& a, const Outputs& b);
-
 [[nodiscard]] Class class_of(double effect);
 
 /// The fault of a kernel that the executor injects, and the kernel it was found in.

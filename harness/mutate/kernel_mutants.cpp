@@ -1,3 +1,4 @@
+#include "harness/case/same_bits.hpp"
 #include "harness/mutate/judging.hpp"
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"

@@ -1,5 +1,6 @@
 #include "harness/run/call.hpp"
 
+#include "harness/case/same_bits.hpp"
 #include "harness/implementation/fault.hpp"
 
 #include <bit>
@@ -41,16 +42,6 @@ std::uint64_t input_hash(const Case& test_case) {
   return hash.value();
 }
 
-bool same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.bytes() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
-}
-
-bool same(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
-  return a.has_value() == b.has_value() && (!a || same(*a, *b));
-}
-
 bool same(const std::optional<double>& a, const std::optional<double>& b) {
   using Bits = std::uint64_t;
   return a.has_value() == b.has_value() &&
@@ -60,12 +51,8 @@ bool same(const std::optional<double>& a, const std::optional<double>& b) {
 /// What differs between two answers to the same question; nullptr when nothing does.
 const char* difference(const Answer& first, const Answer& second) {
   if (first.index() != second.index()) return "the kind of answer";
-  if (const auto* a = std::get_if<Outputs>(&first)) {
-    const auto& b = std::get<Outputs>(second);
-    if (!same(a->o, b.o)) return "o";
-    if (!same(a->final_state, b.final_state)) return "final_state";
-    return same(a->h, b.h) ? nullptr : "h";
-  }
+  if (const auto* a = std::get_if<Outputs>(&first))
+    return harness::difference(*a, std::get<Outputs>(second));
   if (const auto* a = std::get_if<FitAnswer>(&first)) {
     const auto& b = std::get<FitAnswer>(second);
     const bool equal = same(a->a, b.a) && same(a->b, b.b) && same(a->c, b.c) &&

@@ -1,5 +1,6 @@
 #include "harness/run/laws.hpp"
 
+#include "harness/case/same_bits.hpp"
 #include "harness/compare/compare.hpp"
 #include "harness/implementation/fault.hpp"
 #include "harness/run/case_edit.hpp"
@@ -25,12 +26,6 @@ Case without_h(const Case& test_case) {
   options.return_intermediate_states = false;
   options.output_final_state = true;
   return plain;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         (a.bytes() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
 }
 
 bool same_inputs(const KdaCase& a, const KdaCase& b) {
