@@ -100,7 +100,7 @@ double element_share(const CompareReport& report) {
     const double error = std::abs(tensor.worst->got - tensor.worst->expected);
     double share = 0;
     if (error != 0) share = error / tensor.worst->bound;
-    most = std::isfinite(share) ? std::max(most, share) : kInf;
+    most = std::max(most, std::isnan(share) ? kInf : share);
     if (tensor.reason == "non_finite") most = kInf;
   }
   return most;
