@@ -1,0 +1,27 @@
+# Builds the fuzzers with clang in a build of their own, for the tests of a build by another compiler.
+# Says `skipped` where there is no clang that can link one; a source that does not compile fails.
+file(MAKE_DIRECTORY ${BUILD})
+find_program(CLANG clang++)
+if(NOT CLANG)
+  message(STATUS "fuzz.build: skipped, there is no clang++ (Debian's package clang)")
+  return()
+endif()
+file(WRITE ${BUILD}/probe.cpp
+     "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n")
+execute_process(COMMAND ${CLANG} -fsanitize=fuzzer,address,undefined ${BUILD}/probe.cpp -o ${BUILD}/probe
+                RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+if(status)
+  message(STATUS "fuzz.build: skipped, ${CLANG} cannot link a fuzzer (Debian's package libclang-rt-dev):\n${out}")
+  return()
+endif()
+set(configure ${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} --preset fuzz)
+if(LAUNCHER)
+  list(APPEND configure -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+endif()
+foreach(step "${configure}" "${CMAKE_COMMAND};--build;${BUILD};--parallel;2;--target;fuzzers")
+  execute_process(COMMAND ${step} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(status)
+    message(FATAL_ERROR "${out}\nfuzz.build: this failed: ${step}")
+  endif()
+endforeach()
+message(STATUS "fuzz.build: all fuzzers are built")
