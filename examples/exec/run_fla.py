@@ -3,8 +3,11 @@
     kdacheck check --impl 'exec:python3 examples/exec/run_fla.py {in} {out}'
 
 Cases of `chunk_kda` go to the chunked kernel, those of `recurrent_kda` to the recurrent one; cases of `kda_prefill`
-go to the chunked kernel too, whose rules are others: what it refuses is judged as a refusal. Without a GPU, Triton's
-interpreter can run the kernels on the CPU, slowly: set TRITON_INTERPRET=1.
+go to the chunked kernel too, whose rules are others: what it refuses is judged as a refusal.
+
+Without a GPU, Triton's interpreter can run the kernels on the CPU, slowly: set TRITON_INTERPRET=1. Cases with bf16 are
+refused there: the interpreter of Triton 3.9 multiplies bf16 matrices as the integers that hold them, and cuts values
+off where a GPU rounds.
 
 What the library raises has no codes. `RULES` says which of kdacheck's rules a message stands for; a message that is
 not there is written as it is and then counts as a wrong code where a refusal is expected.
@@ -29,9 +32,26 @@ RULES = (("chunk_size", "chunk_size_unsupported"),
 def import_library():
     try:
         import fla.ops.kda as kda
+        from fla.ops.common import chunk_delta_h
     except ImportError as error:
         kdacheck_exec.unavailable(f"flash-linear-attention cannot be imported: {error}")
+    if os.environ.get("TRITON_INTERPRET") == "1":  # its kernel uses loop counters as scalars of Triton
+        from triton.runtime.interpreter import interpreter_semantic
+        chunk_delta_h.range = lambda *bounds: (interpreter_semantic.to_tensor(i, False) for i in range(*map(int, bounds)))
     return kda
+
+
+def prepare_interpreter():
+    """Before the library is imported: what its kernels use and the interpreter (Triton 3.9) does not have."""
+    try:
+        import triton.language
+        from triton.runtime.autotuner import Autotuner
+    except ImportError as error:
+        kdacheck_exec.unavailable(f"flash-linear-attention needs Triton, which cannot be imported: {error}")
+    # No driver times the configurations of a kernel: the first is taken; all of them must be right.
+    Autotuner.do_bench = staticmethod(lambda kernel_call, quantiles: (0.0, 0.0, 0.0))
+    # A builtin imported by name is not interpreted; without it the library loads the row instead.
+    del triton.language.gather
 
 
 def device_or_give_up():
@@ -40,6 +60,7 @@ def device_or_give_up():
             import torch
         except ImportError as error:
             kdacheck_exec.unavailable(f"flash-linear-attention needs PyTorch, which cannot be imported: {error}")
+        prepare_interpreter()
         return torch, "cpu"
     return kdacheck_exec.need_cuda("flash-linear-attention"), "cuda"
 
@@ -67,6 +88,8 @@ def main():
     source, target = sys.argv[1:]
     case = kdacheck_exec.read_case(source)
     torch, device = device_or_give_up()
+    if device == "cpu" and "bf16" in case.dtypes.values():
+        kdacheck_exec.refuse(target, "implementation_unsupported", "bf16 in Triton's interpreter")
     kda = import_library()
     try:
         o, final_state, h = call(torch, kda, case, kdacheck_exec.torch_inputs(torch, case, device))
