@@ -37,13 +37,13 @@ DEVICES = (Device("A100", 108, 1.41e9, 1.75e12, 3.5e12, 40e6, 8.5, 312e12),
            Device("H200", 132, 1.755e9, 4.3e12, 5.5e12, 50e6, 7, 790e12),
            Device("B200", 148, 1.85e9, 7.2e12, 9e12, 126e6, 8, 1800e12))
 
-# Policy "mixed". Bytes of what the first kernel leaves for the second, of one chunk and head: three [64,128] 16-bit
-# operands, the ten 16x16 blocks of T and of Q in two bf16 parts each, and the factors of channels and tokens.
-BLOB = 3 * CHUNK * D * 2 + 2 * 2 * 10 * 16 * 16 * 2 + 2 * D * 4 + 3 * CHUNK * 4
+# Policy "mixed". Bytes of what the first kernel leaves for the second, of one chunk and head: four [64,128] 16-bit
+# operands (Kg, Qg, Kd in two parts), the ten 16x16 blocks of T and of Q in two bf16 parts each, and the factors of channels and tokens.
+BLOB = 4 * CHUNK * D * 2 + 2 * 2 * 10 * 16 * 16 * 2 + 2 * D * 4 + 3 * CHUNK * 4
 FACTOR_SLOTS = 3900   # instructions that a scheduler issues for a chunk of the first kernel
 ISSUE_RATE = 0.65     # of the cycles
-CHAIN_MMA = 64 + 64 + 60 + 60 + 64   # P, Q S, T R, Q U, update: of a warp (16 columns) and chunk
-CHAIN_FRAGMENTS = 272                # of 256 bytes, loaded for them
+CHAIN_MMA = 64 + 64 + 60 + 60 + 192   # P, Q S, T R, Q U, update: of a warp (16 columns) and chunk
+CHAIN_FRAGMENTS = 336                # of 256 bytes, loaded for them
 TUNED = 1.38          # expected / ideal of a tuned pipeline
 RUNGS = (("first correct version, nothing overlapped", 4.2), ("copies overlapped", 1.7), ("tuned", TUNED))
 LAUNCH = 3e-6         # seconds, of one kernel

@@ -8,7 +8,7 @@
 namespace kda::cuda {
 namespace {
 
-/// Blobs of a segment by default: 8,192 (585 MB mixed), a pass of 8,192 tokens and 64 heads.
+/// Blobs of a segment by default: 8,192 (719 MB mixed), a pass of 8,192 tokens and 64 heads.
 constexpr std::int64_t kBlobsPerSegment = 8192;
 constexpr std::int64_t kStateBytes = std::int64_t{kPrefillDim} * kPrefillDim * 4;
 

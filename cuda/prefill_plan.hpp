@@ -20,7 +20,7 @@ namespace kda::cuda {
 struct PrefillOptions {
   PrefillPolicy policy = PrefillPolicy::kMixed;
   int v_columns = 0;  ///< of a block of the chain: 64, 32, or 0 for `multiprocessors`
-  std::int64_t chunks_per_segment = 0;  ///< 0: so that a segment's workspace is about 600 MB
+  std::int64_t chunks_per_segment = 0;  ///< 0: so that a segment's workspace is about 720 MB
   int multiprocessors = 132;  ///< of the device; the chain takes narrow blocks to fill them
 };
 

@@ -33,11 +33,11 @@ inline constexpr PeerFormats kPeerMixed{
     .T = OperandFormat::kBf16Split,
     .Q = OperandFormat::kBf16Split,
     .gated = OperandFormat::kF16,
-    .written = OperandFormat::kF16,
+    .written = OperandFormat::kBf16Split,
     .S = OperandFormat::kF16,
     .R = OperandFormat::kBf16Split,
     .U_read = OperandFormat::kBf16Split,
-    .U_written = OperandFormat::kF16,
+    .U_written = OperandFormat::kBf16Split,
 };
 
 /// Every operand split.

@@ -18,36 +18,49 @@
 namespace kda::cuda::kernels {
 inline namespace KDA_FLAVOUR {
 
-/// A stage in shared memory: the blob, with rows of Kg, Qg and Kd padded, and the rows of v.
+/// A chunk in shared memory, in two parts with buffers of their own: what U takes, with the rows of
+/// v, and what o and the state take then. Copies of the one run beside the work on the other. Rows
+/// of Kg, Qg and Kd are padded.
 template <PrefillPolicy kPolicy>
 struct StageFormat {
   using Blob = PrefillFormat<kPolicy>;
   static constexpr int kParts = Blob::kWideParts;
   static constexpr int kTileBytes = kPrefillChunk * kPaddedRow;
+  // The early part; from T on as in the blob.
   static constexpr int kKg = 0;
   static constexpr int kQg = kParts * kTileBytes;
-  static constexpr int kKd = 2 * kParts * kTileBytes;
-  static constexpr int kRest = 3 * kParts * kTileBytes;  ///< from T on as in the blob
-  static constexpr int kShift = kRest - Blob::kT;
-  static constexpr int kT = Blob::kT + kShift;
-  static constexpr int kQ = Blob::kQ + kShift;
-  static constexpr int kDecay = Blob::kDecay + kShift;
-  static constexpr int kKap = Blob::kKap + kShift;
-  static constexpr int kP = Blob::kP + kShift;
-  static constexpr int kVScale = Blob::kVScale + kShift;
-  static constexpr int kOScale = Blob::kOScale + kShift;
-  static constexpr int kV = Blob::kBlobBytes + kShift;
-  /// Of a stage, with v.
-  KDA_HOST_DEVICE static constexpr int bytes(int v_columns) {
+  static constexpr int kT = 2 * kParts * kTileBytes;
+  static constexpr int kP = Blob::kP - Blob::kT + kT;
+  static constexpr int kVScale = Blob::kVScale - Blob::kT + kT;
+  static constexpr int kV = Blob::kKd - Blob::kT + kT;
+  KDA_HOST_DEVICE static constexpr int early_bytes(int v_columns) {
     return kV + kPrefillChunk * v_columns * 2;
   }
-  // Where operands have two parts, registers do not hold all accumulators: those of Qg S wait in
-  // shared memory behind the stage, [32][threads] f32.
-  static constexpr bool kParks = kParts == 2;
-  static constexpr int kStages = kParks ? 1 : 2;
-  KDA_HOST_DEVICE static constexpr int shared_bytes(int v_columns) {
-    return kStages * bytes(v_columns) + (kParks ? 32 * 2 * v_columns * 4 : 0);
+  // The late part; from Q on as in the blob.
+  static constexpr int kKd = 0;
+  static constexpr int kQ = Blob::kSmallParts * kTileBytes;
+  static constexpr int kDecay = Blob::kDecay - Blob::kQ + kQ;
+  static constexpr int kKap = Blob::kKap - Blob::kQ + kQ;
+  static constexpr int kOScale = Blob::kOScale - Blob::kQ + kQ;
+  static constexpr int kLateBytes = Blob::kBlobBytes - Blob::kQ + kQ;
+  // Where operands have two parts, registers do not hold all accumulators: the first tiles of Qg S
+  // wait in shared memory behind the rest, [4 tiles][threads] f32.
+  static constexpr int kParkedTiles = kParts == 2 ? 8 : (Blob::kSmallParts == 2 ? 4 : 0);
+  KDA_HOST_DEVICE static constexpr int parked_bytes(int v_columns) {
+    return kParkedTiles * 4 * 2 * v_columns * 4;
   }
+  /// Early parts at once: the next chunk's is copied while this one's is in use, if there is room.
+  static constexpr int kEarly = kParts == 2 ? 1 : 2;
+  KDA_HOST_DEVICE static constexpr int shared_bytes(int v_columns) {
+    return kEarly * early_bytes(v_columns) + kLateBytes + parked_bytes(v_columns);
+  }
+};
+
+/// Where a block has them.
+struct ChunkMemory {
+  Shared<std::byte> early;
+  Shared<std::byte> late;
+  Shared<float> parked;
 };
 
 /// What a block works on.
@@ -197,29 +210,40 @@ struct LaneOffsets {
   }
 };
 
-/// Copies a chunk's blob and its rows of v into a stage.
-template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_DEVICE void copy_chunk(const PrefillParams& p, const ChainPlace& place, int chunk,
-                           Shared<std::byte> stage, int thread) {
-  using Blob = PrefillFormat<kPolicy>;
-  using Stage = StageFormat<kPolicy>;
-  constexpr int kThreads = kColumnsV * 2;
+/// Copies a part of a blob: `rows` of 256 bytes, which are padded, and `rest` bytes behind them.
+template <int kThreads, int kRows, int kRest>
+KDA_DEVICE void copy_part(Global<const std::byte> blob, Shared<std::byte> to, int thread) {
   constexpr int kUnitsPerTileRow = kPrefillDim / 8;
   constexpr int kRowsAtOnce = kThreads / kUnitsPerTileRow;
-  const Global<const std::byte> blob =
-      p.blobs + (std::int64_t{chunk} * p.HV + place.hv) * Blob::kBlobBytes;
   // Loops are not unrolled: the addresses would be kept in registers from chunk to chunk.
   const auto rows_from = blob + thread * 16;
   const auto rows_to =
-      stage + (thread / kUnitsPerTileRow * kPaddedRow + thread % kUnitsPerTileRow * 16);
+      to + (thread / kUnitsPerTileRow * kPaddedRow + thread % kUnitsPerTileRow * 16);
   KDA_NO_UNROLL
-  for (int row = 0; row < 3 * Stage::kParts * kPrefillChunk; row += kRowsAtOnce) {
+  for (int row = 0; row < kRows; row += kRowsAtOnce) {
     device::copy_async<16>(rows_to + row * kPaddedRow, rows_from + row * (kPrefillDim * 2));
   }
   KDA_NO_UNROLL
-  for (int at = thread * 16; at < Blob::kBlobBytes - Blob::kT; at += kThreads * 16) {
-    device::copy_async<16>(stage + Stage::kRest + at, blob + Blob::kT + at);
+  for (int at = thread * 16; at < kRest; at += kThreads * 16) {
+    device::copy_async<16>(to + kRows * kPaddedRow + at, blob + kRows * (kPrefillDim * 2) + at);
   }
+}
+
+template <PrefillPolicy kPolicy>
+KDA_DEVICE Global<const std::byte> blob_of(const PrefillParams& p, const ChainPlace& place,
+                                           int chunk) {
+  return p.blobs + (std::int64_t{chunk} * p.HV + place.hv) * PrefillFormat<kPolicy>::kBlobBytes;
+}
+
+/// What U takes of a chunk, with its rows of v.
+template <PrefillPolicy kPolicy, int kColumnsV>
+KDA_DEVICE void copy_early(const PrefillParams& p, const ChainPlace& place, int chunk,
+                           Shared<std::byte> early, int thread) {
+  using Blob = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
+  constexpr int kThreads = kColumnsV * 2;
+  copy_part<kThreads, 2 * Blob::kWideParts * kPrefillChunk, Blob::kKd - Blob::kT>(
+      blob_of<kPolicy>(p, place, chunk), early, thread);
   const ChunkEntry entry = load_chunk(p, chunk);
   constexpr int kUnitsPerRow = kColumnsV / 8;
   KDA_NO_UNROLL
@@ -231,9 +255,17 @@ KDA_DEVICE void copy_chunk(const PrefillParams& p, const ChainPlace& place, int 
     const std::int64_t at = entry.b * p.v.b + (entry.begin + (inside ? row : 0)) * p.v.t +
                             place.hv * p.v.h + place.v0 + unit * 8;
     const int to = row * kColumnsV * 2 + LaneOffsets::v_unit<kUnitsPerRow>(row, unit) * 16;
-    device::copy_async<16>(stage + Stage::kV + to, p.v.data + at * 2, inside ? 16 : 0);
+    device::copy_async<16>(early + Stage::kV + to, p.v.data + at * 2, inside ? 16 : 0);
   }
-  device::copy_commit();
+}
+
+/// What o and the state take once U is there.
+template <PrefillPolicy kPolicy, int kColumnsV>
+KDA_DEVICE void copy_late(const PrefillParams& p, const ChainPlace& place, int chunk,
+                          Shared<std::byte> late, int thread) {
+  using Blob = PrefillFormat<kPolicy>;
+  copy_part<kColumnsV * 2, Blob::kSmallParts * kPrefillChunk, Blob::kBlobBytes - Blob::kQ>(
+      blob_of<kPolicy>(p, place, chunk) + Blob::kKd, late, thread);
 }
 
 /// Two neighbouring B fragments of Kg or Qg: tokens row .. row+15, channels 16 step ..
@@ -350,8 +382,9 @@ template <int kX, int kM>
 KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, const LaneOffsets& offsets,
                                   const std::uint32_t (&x)[4][static_cast<unsigned>(kX)][4],
                                   FloatMatrix<8, 4>& d) {
+  // From the last rows on: what only they take of x is done with then, and its registers free.
   KDA_UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 3; i >= 0; --i) {
     KDA_UNROLL
     for (int j = 0; j <= i; ++j) {
       FragmentPair<kM> b;
@@ -366,32 +399,30 @@ KDA_DEVICE void multiply_triangle(Shared<std::byte> triangle, const LaneOffsets&
 /// must not gather in the state.
 template <PrefillPolicy kPolicy>
 KDA_DEVICE void update_state(
-    Shared<std::byte> stage, int lane, const LaneOffsets& offsets,
-    const std::uint32_t (&u)[4][static_cast<unsigned>(PrefillFormat<kPolicy>::kWideParts)][4],
-    float upper, float lower, StateTiles& s) {
-  using Format = PrefillFormat<kPolicy>;
+    Shared<std::byte> late, int lane, const LaneOffsets& offsets,
+    const std::uint32_t (&u)[4][static_cast<unsigned>(PrefillFormat<kPolicy>::kSmallParts)][4],
+    StateTiles& s) {
   using Stage = StageFormat<kPolicy>;
-  constexpr int kParts = Format::kWideParts;
+  constexpr int kParts = PrefillFormat<kPolicy>::kSmallParts;
   KDA_UNROLL
   for (int pair = 0; pair < 8; ++pair) {
     FloatMatrix<2, 4> sum = {};
     KDA_UNROLL
     for (int step = 0; step < 4; ++step) {
       FragmentPair<kParts> b;
-      load_columns<kParts>(stage + Stage::kKd, 16 * pair, step, offsets, b);
-      multiply_parts<Format::kWideF16, kParts, kParts>(sum[0], u[step], b, 0);
-      multiply_parts<Format::kWideF16, kParts, kParts>(sum[1], u[step], b, 1);
+      load_columns<kParts>(late + Stage::kKd, 16 * pair, step, offsets, b);
+      multiply_parts<false, kParts, kParts>(sum[0], u[step], b, 0);
+      multiply_parts<false, kParts, kParts>(sum[1], u[step], b, 1);
     }
     KDA_UNROLL
     for (int which = 0; which < 2; ++which) {
       const int n = 2 * pair + which;
       const int channel = 8 * n + lane % 4 * 2;
-      const Vec<float, 2> decay = load_pair(stage + Stage::kDecay, channel);
-      const Vec<float, 2> kap = load_pair(stage + Stage::kKap, channel);
+      const Vec<float, 2> decay = load_pair(late + Stage::kDecay, channel);
+      const Vec<float, 2> kap = load_pair(late + Stage::kKap, channel);
       KDA_UNROLL
       for (int e = 0; e < 4; ++e) {
-        const float x = sum[which][e] * (e < 2 ? upper : lower) * kap.x[e % 2];
-        s[n][e] = decayed_plus(decay.x[e % 2], s[n][e], x);
+        s[n][e] = decayed_plus(decay.x[e % 2], s[n][e], sum[which][e] * kap.x[e % 2]);
       }
     }
   }
@@ -441,24 +472,26 @@ KDA_DEVICE void store_stage_u(const PrefillParams& p, const ChainPlace& place, i
   }
 }
 
-/// Puts accumulators aside, or takes them back.
-template <int kThreads>
+/// Puts the first kTiles accumulators aside.
+template <int kTiles, int kThreads>
 KDA_DEVICE void park(Shared<float> place, int thread, const FloatMatrix<8, 4>& x) {
   KDA_UNROLL
-  for (int i = 0; i < 32; ++i) device::store(place, i * kThreads + thread, x[i / 4][i % 4]);
+  for (int i = 0; i < 4 * kTiles; ++i) device::store(place, i * kThreads + thread, x[i / 4][i % 4]);
 }
 
-template <int kThreads>
+/// Takes them back.
+template <int kTiles, int kThreads>
 KDA_DEVICE void unpark(Shared<float> place, int thread, FloatMatrix<8, 4>& x) {
   KDA_UNROLL
-  for (int i = 0; i < 32; ++i) x[i / 4][i % 4] = device::load(place, i * kThreads + thread);
+  for (int i = 0; i < 4 * kTiles; ++i) x[i / 4][i % 4] = device::load(place, i * kThreads + thread);
 }
 
-/// One chunk: outputs and the next state.
+/// U of a chunk, and p Qg S as the start of o.
 template <PrefillPolicy kPolicy, int kColumnsV>
-KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, int chunk,
-                           Shared<std::byte> stage, int warp, int lane, const LaneOffsets& offsets,
-                           StateTiles& s) {
+KDA_DEVICE void early_step(const PrefillParams& p, const ChainPlace& place, int chunk,
+                           const ChunkMemory& memory, int warp, int lane,
+                           const LaneOffsets& offsets, const StateTiles& s, FloatMatrix<8, 4>& u,
+                           FloatMatrix<8, 4>& o) {
   using Format = PrefillFormat<kPolicy>;
   using Stage = StageFormat<kPolicy>;
   constexpr int kSmall = Format::kSmallParts;
@@ -466,56 +499,47 @@ KDA_DEVICE void chain_step(const PrefillParams& p, const ChainPlace& place, int 
   PowerScale lower{1.F, 1.F};
   if constexpr (Format::kWideF16) row_scales<16>(s, upper, lower);
   FloatMatrix<8, 4> r = {};
-  FloatMatrix<8, 4> o = {};
-  read_state<kPolicy>(stage, s, upper, lower, offsets, r, o);
-  subtract_reads<kPolicy, kColumnsV>(stage, lane, upper, lower, offsets, r);
-  scale_reads<kPolicy>(stage, lane, upper, lower, o);
-  constexpr int kThreads = 2 * kColumnsV;
-  const auto parked = (stage + Stage::bytes(kColumnsV)).template as<float>();
-  if constexpr (Stage::kParks) park<kThreads>(parked, 32 * warp + lane, o);
-
-  FloatMatrix<8, 4> u = {};
-  {
-    Fragment<kSmall> r_parts[4];
-    KDA_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      fragment_of<false, kSmall>(r[2 * i], r[2 * i + 1], 1.F, 1.F, r_parts[i]);
-    }
-    multiply_triangle<kSmall, Format::kTParts>(stage + Stage::kT, offsets, r_parts, u);
+  read_state<kPolicy>(memory.early, s, upper, lower, offsets, r, o);
+  subtract_reads<kPolicy, kColumnsV>(memory.early, lane, upper, lower, offsets, r);
+  scale_reads<kPolicy>(memory.early, lane, upper, lower, o);
+  park<Stage::kParkedTiles, 2 * kColumnsV>(memory.parked, 32 * warp + lane, o);
+  Fragment<kSmall> r_parts[4];
+  KDA_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    fragment_of<false, kSmall>(r[2 * i], r[2 * i + 1], 1.F, 1.F, r_parts[i]);
   }
-  if (p.stages.U) store_stage_u<kPolicy>(p, place, chunk, stage, warp, lane, u);
+  multiply_triangle<kSmall, Format::kTParts>(memory.early + Stage::kT, offsets, r_parts, u);
+  if (p.stages.U) store_stage_u<kPolicy>(p, place, chunk, memory.early, warp, lane, u);
+}
 
+/// The next state and the outputs of a chunk.
+template <PrefillPolicy kPolicy, int kColumnsV>
+KDA_DEVICE void late_step(const PrefillParams& p, const ChainPlace& place, int chunk,
+                          const ChunkMemory& memory, int warp, int lane, const LaneOffsets& offsets,
+                          const FloatMatrix<8, 4>& u, FloatMatrix<8, 4>& o, StateTiles& s) {
+  using Format = PrefillFormat<kPolicy>;
+  using Stage = StageFormat<kPolicy>;
+  constexpr int kSmall = Format::kSmallParts;
   Fragment<kSmall> u_parts[4];
   KDA_UNROLL
   for (int i = 0; i < 4; ++i) {
     fragment_of<false, kSmall>(u[2 * i], u[2 * i + 1], 1.F, 1.F, u_parts[i]);
   }
   // The state first: the next chunk waits for it.
-  if constexpr (Format::kWideF16) {
-    Fragment<1> u_wide[4];
-    row_scales<8>(u, upper, lower);
-    KDA_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      fragment_of<true, 1>(u[2 * i], u[2 * i + 1], upper.up, lower.up, u_wide[i]);
-    }
-    update_state<kPolicy>(stage, lane, offsets, u_wide, upper.down, lower.down, s);
-  } else {
-    update_state<kPolicy>(stage, lane, offsets, u_parts, 1.F, 1.F, s);
-  }
-  if constexpr (Stage::kParks) unpark<kThreads>(parked, 32 * warp + lane, o);
-  multiply_triangle<kSmall, kSmall>(stage + Stage::kQ, offsets, u_parts, o);
-  store_output<kPolicy>(p, place, chunk, stage, warp, lane, o);
+  update_state<kPolicy>(memory.late, lane, offsets, u_parts, s);
+  unpark<Stage::kParkedTiles, 2 * kColumnsV>(memory.parked, 32 * warp + lane, o);
+  multiply_triangle<kSmall, kSmall>(memory.late + Stage::kQ, offsets, u_parts, o);
+  store_output<kPolicy>(p, place, chunk, memory.late, warp, lane, o);
 }
 
 /// kColumnsV value columns a block, 16 a warp.
 template <PrefillPolicy kPolicy, int kColumnsV>
 KDA_KERNEL(kColumnsV * 2)
 prefill_chain_kernel(PrefillParams p) {
-  constexpr int kStages = StageFormat<kPolicy>::kStages;
-  constexpr int kStageBytes = StageFormat<kPolicy>::bytes(kColumnsV);
+  using Stage = StageFormat<kPolicy>;
+  constexpr int kEarlyBytes = Stage::early_bytes(kColumnsV);
   device::SharedCarver carver;
-  const Shared<std::byte> stages =
-      carver.template take<std::byte>(StageFormat<kPolicy>::shared_bytes(kColumnsV));
+  const Shared<std::byte> all = carver.template take<std::byte>(Stage::shared_bytes(kColumnsV));
 
   const auto row = static_cast<std::int64_t>(device::block_idx_y());
   const std::int64_t block = row * device::grid_dim_x() + device::block_idx_x();
@@ -538,32 +562,45 @@ prefill_chain_kernel(PrefillParams p) {
   }
   const auto first = static_cast<int>(run.chunk - p.first_chunk);
   const int chunks = run.chunks;
-  if constexpr (kStages == 2) {
-    copy_chunk<kPolicy, kColumnsV>(p, place, first, stages, thread);
-  }
+  ChunkMemory memory{};
+  memory.late = all + Stage::kEarly * kEarlyBytes;
+  memory.parked = (memory.late + Stage::kLateBytes).template as<float>();
+  copy_early<kPolicy, kColumnsV>(p, place, first, all, thread);
+  device::copy_commit();
   KDA_NO_UNROLL
   for (int i = 0; i < chunks; ++i) {
     const int chunk = first + i;
-    if constexpr (kStages == 2) {
-      device::copy_wait<0>();
-      // Everyone's copies of this chunk are there, and nobody reads the other stage any more.
-      device::sync_block();
-      if (i + 1 < chunks) {
-        copy_chunk<kPolicy, kColumnsV>(p, place, chunk + 1, stages + (i + 1) % 2 * kStageBytes,
-                                       thread);
+    const bool more = i + 1 < chunks;
+    // Read anew: addresses for copies, once computed, would be kept from chunk to chunk.
+    const int copier = static_cast<int>(device::opaque(device::thread_idx_x()));
+    memory.early = all + i % Stage::kEarly * kEarlyBytes;
+    device::copy_wait<0>();
+    // Everyone's copies of the early part are there, and nobody reads the chunk before any more.
+    device::sync_block();
+    copy_late<kPolicy, kColumnsV>(p, place, chunk, memory.late, copier);
+    device::copy_commit();
+    if constexpr (Stage::kEarly == 2) {
+      if (more) {
+        copy_early<kPolicy, kColumnsV>(p, place, chunk + 1, all + (i + 1) % 2 * kEarlyBytes,
+                                       copier);
       }
-    } else {
-      if (i > 0) device::sync_block();
-      copy_chunk<kPolicy, kColumnsV>(p, place, chunk, stages, thread);
-      device::copy_wait<0>();
-      device::sync_block();
+      device::copy_commit();
     }
     if (p.h) {
       const std::int64_t slot = (p.first_chunk + chunk) * p.HV + place.hv;
       store_state(p.state_v_first, p.h + (slot * state_size + in_state), s);
     }
-    chain_step<kPolicy, kColumnsV>(p, place, chunk, stages + i % kStages * kStageBytes, warp, lane,
-                                   offsets, s);
+    FloatMatrix<8, 4> u = {};
+    FloatMatrix<8, 4> o = {};
+    early_step<kPolicy, kColumnsV>(p, place, chunk, memory, warp, lane, offsets, s, u, o);
+    device::copy_wait<Stage::kEarly - 1>();
+    // Everyone's copies of the late part are there, and nobody reads the early one any more.
+    device::sync_block();
+    if constexpr (Stage::kEarly == 1) {
+      if (more) copy_early<kPolicy, kColumnsV>(p, place, chunk + 1, memory.early, copier);
+      device::copy_commit();
+    }
+    late_step<kPolicy, kColumnsV>(p, place, chunk, memory, warp, lane, offsets, u, o, s);
   }
   // Loaded again: kept through the loop, it would take registers.
   const RunEntry ended = load_run(p, place.run);

@@ -52,17 +52,15 @@ struct FactorMemory {
 };
 
 /// Four neighbouring channels of a row of Kg, Qg or Kd.
-template <PrefillPolicy kPolicy>
-KDA_DEVICE void put_wide(Global<std::byte> tile, int row, int channel, const Channels& x) {
-  using Format = PrefillFormat<kPolicy>;
-  constexpr int kParts = Format::kWideParts;
+template <bool kF16, int kParts>
+KDA_DEVICE void put_row(Global<std::byte> tile, int row, int channel, const Channels& x) {
   Words<kParts> left;
   Words<kParts> right;
-  split_pair<Format::kWideF16, kParts>(x[0], x[1], left);
-  split_pair<Format::kWideF16, kParts>(x[2], x[3], right);
+  split_pair<kF16, kParts>(x[0], x[1], left);
+  split_pair<kF16, kParts>(x[2], x[3], right);
   KDA_UNROLL
   for (int part = 0; part < kParts; ++part) {
-    const int at = part * Format::kTileBytes + prefill_tile_byte(row, channel);
+    const int at = part * (kPrefillChunk * kPrefillDim * 2) + prefill_tile_byte(row, channel);
     device::store((tile + at).as<Vec<std::uint32_t, 2>>(), 0, {{left[part], right[part]}});
   }
 }
@@ -84,12 +82,14 @@ template <PrefillPolicy kPolicy>
 KDA_DEVICE void put_reads(const FactorPlace& place, const OwnRows& rows, const WarpTotals& totals,
                           Global<std::byte> blob) {
   using Format = PrefillFormat<kPolicy>;
+  constexpr bool kF16 = Format::kWideF16;
+  constexpr int kParts = Format::kWideParts;
   Channels start = {1.F, 1.F, 1.F, 1.F};
   totals.multiply(WarpTotals::kAll, 0, place.warp, place.channel(), start);
   Channels run;
   Floats<kOwnRows> largest = {};
   float power = 1.F;
-  if constexpr (Format::kWideF16) {
+  if constexpr (kF16) {
     KDA_UNROLL
     for (int e = 0; e < kOwnChannels; ++e) run[e] = start[e];
     KDA_UNROLL
@@ -111,7 +111,7 @@ KDA_DEVICE void put_reads(const FactorPlace& place, const OwnRows& rows, const W
   KDA_UNROLL
   for (int r = 0; r < kOwnRows; ++r) {
     float up = 1.F;
-    if constexpr (Format::kWideF16) {
+    if constexpr (kF16) {
       up = inverse_power(device::shuffle_idx(power, 4 * r)) * Format::kWideScale;
     }
     Channels x;
@@ -120,10 +120,10 @@ KDA_DEVICE void put_reads(const FactorPlace& place, const OwnRows& rows, const W
       run[e] *= rows.decay[r][e];
       x[e] = rows.key(r, e) * (run[e] * up);
     }
-    put_wide<kPolicy>(blob + Format::kKg, place.row(r), place.channel(), x);
+    put_row<kF16, kParts>(blob + Format::kKg, place.row(r), place.channel(), x);
     KDA_UNROLL
     for (int e = 0; e < kOwnChannels; ++e) x[e] = rows.query(r, e) * (run[e] * up);
-    put_wide<kPolicy>(blob + Format::kQg, place.row(r), place.channel(), x);
+    put_row<kF16, kParts>(blob + Format::kQg, place.row(r), place.channel(), x);
   }
 }
 
@@ -139,10 +139,10 @@ KDA_DEVICE void put_writes(const FactorPlace& place, const OwnRows& rows, const 
     Channels x;
     KDA_UNROLL
     for (int e = 0; e < kOwnChannels; ++e) {
-      x[e] = rows.key(r, e) * (run[e] * Format::kWideScale);
+      x[e] = rows.key(r, e) * run[e];
       run[e] *= place.row(r) <= last_write ? rows.decay[r][e] : 1.F;
     }
-    put_wide<kPolicy>(blob + Format::kKd, place.row(r), place.channel(), x);
+    put_row<false, Format::kSmallParts>(blob + Format::kKd, place.row(r), place.channel(), x);
   }
 }
 
@@ -159,8 +159,7 @@ KDA_DEVICE void put_vectors(const PrefillParams& p, const FactorMemory<kPolicy>&
       after *= device::load(memory.totals.at(WarpTotals::kAfterLastWrite, w, thread), 0);
     }
     device::store((blob + Format::kDecay).template as<float>(), thread, decay_code(log_sum));
-    device::store((blob + Format::kKap).template as<float>(), thread,
-                  after * (1.F / Format::kWideScale));
+    device::store((blob + Format::kKap).template as<float>(), thread, after);
     return;
   }
   const int row = thread - kPrefillDim;

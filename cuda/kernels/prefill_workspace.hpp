@@ -11,22 +11,25 @@
 // operand formats of the policy:
 //
 //   Kg, Qg  [64][128]  k~ or q~ times exp(G_i) / p_i
-//   Kd      [64][128]  k~_j exp(sum of g over j < s <= j*), j* the last token with beta != 0
 //   T       10 blocks  (I + diag(beta~) A~)^-1 diag(beta~), hi and lo
-//   Q       10 blocks  Q~_ij = sum_c q~_ic k~_jc exp(G_i - G_j), i >= j
-//   decay   [128] f32  exp(G_63) as decay_code (gate_math.hpp)
-//   kap     [128] f32  exp(sum of g over s > j*), without the scale of Kd
 //   p       [64] f32   power of two, without the scale of Kg and Qg
 //   v_scale [64] f32   v is multiplied by it: 1 with l2norm, else ck
+//
+// which is all that U takes, and then
+//
+//   Kd      [64][128]  k~_j exp(sum of g over j < s <= j*), j* the last token with beta != 0
+//   Q       10 blocks  Q~_ij = sum_c q~_ic k~_jc exp(G_i - G_j), i >= j
+//   decay   [128] f32  exp(G_63) as decay_code (gate_math.hpp)
+//   kap     [128] f32  exp(sum of g over s > j*)
 //   o_scale [64] f32   o is multiplied by it: scale, or scale / cq
 //
-// Numbers of 16 bits, "wide" operands (Kg, Qg, Kd) times kWideScale.
+// Numbers of 16 bits, "wide" operands (Kg, Qg) times kWideScale.
 
 namespace kda::cuda {
 
 /// Formats of the matrix operands.
 enum class PrefillPolicy : std::uint8_t {
-  kMixed,  ///< f16 with power-of-two scales where 11 bits are enough, else bf16 hi + lo
+  kMixed,  ///< f16 with power-of-two scales where 11 bits are enough, else hi + lo
   kSplit,  ///< bf16 hi + lo everywhere
   kBf16,   ///< single bf16 but for T and the inverse
 };
@@ -36,11 +39,13 @@ inline constexpr int kPrefillDim = 128;  ///< K and V
 
 template <PrefillPolicy kPolicy>
 struct PrefillFormat {
-  /// Wide operands (contraction over channels or into the state) are f16 or bf16.
+  /// Wide operands (the contraction is over channels: Kg, Qg, what they read of the state, and
+  /// those of A and Q between tokens) are f16 or bf16.
   static constexpr bool kWideF16 = kPolicy == PrefillPolicy::kMixed;
   static constexpr int kWideParts = kPolicy == PrefillPolicy::kSplit ? 2 : 1;
   static constexpr float kWideScale = kWideF16 ? 0x1p14F : 1.F;
-  /// R, U, Q: bf16. T always has two parts.
+  /// Operands over tokens, R, U, Q and Kd, are bf16. With one part, keys that nearly repeat would
+  /// leave what is rounded in the state, write after write. T always has two parts.
   static constexpr int kSmallParts = kPolicy == PrefillPolicy::kBf16 ? 1 : 2;
   static constexpr int kTParts = 2;
 
@@ -49,14 +54,14 @@ struct PrefillFormat {
   static constexpr int kTriangleBytes = 10 * 16 * 16 * 2;
   static constexpr int kKg = 0;
   static constexpr int kQg = kKg + kWideParts * kTileBytes;
-  static constexpr int kKd = kQg + kWideParts * kTileBytes;
-  static constexpr int kT = kKd + kWideParts * kTileBytes;
-  static constexpr int kQ = kT + kTParts * kTriangleBytes;
+  static constexpr int kT = kQg + kWideParts * kTileBytes;
+  static constexpr int kP = kT + kTParts * kTriangleBytes;
+  static constexpr int kVScale = kP + kPrefillChunk * 4;
+  static constexpr int kKd = kVScale + kPrefillChunk * 4;
+  static constexpr int kQ = kKd + kSmallParts * kTileBytes;
   static constexpr int kDecay = kQ + kSmallParts * kTriangleBytes;
   static constexpr int kKap = kDecay + kPrefillDim * 4;
-  static constexpr int kP = kKap + kPrefillDim * 4;
-  static constexpr int kVScale = kP + kPrefillChunk * 4;
-  static constexpr int kOScale = kVScale + kPrefillChunk * 4;
+  static constexpr int kOScale = kKap + kPrefillDim * 4;
   static constexpr int kBlobBytes = kOScale + kPrefillChunk * 4;
   static_assert(kBlobBytes % 128 == 0);
 };

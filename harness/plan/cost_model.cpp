@@ -45,8 +45,7 @@ struct Parts {
 
 constexpr Parts parts(OperandPolicy policy) {
   switch (policy) {
-    case OperandPolicy::kMixed: return {1, 1, 1, 2, 1, 3, 3, 1};
-    case OperandPolicy::kMixedPlus: return {3, 1, 2, 2, 1, 3, 3, 2};
+    case OperandPolicy::kMixed: return {1, 1, 2, 2, 1, 3, 3, 3};
     case OperandPolicy::kSplit: return {3, 2, 2, 2, 3, 3, 3, 3};
     case OperandPolicy::kSingle: return {1, 1, 1, 1, 1, 2, 1, 1};
   }
@@ -86,7 +85,6 @@ std::span<const DeviceModel> device_models() noexcept { return kDevices; }
 std::string_view name(OperandPolicy policy) noexcept {
   switch (policy) {
     case OperandPolicy::kMixed: return "mixed";
-    case OperandPolicy::kMixedPlus: return "mixed+";
     case OperandPolicy::kSplit: return "split";
     case OperandPolicy::kSingle: return "bf16";
   }

@@ -29,13 +29,12 @@ struct DeviceModel {
 
 /// How operands of the prefill kernel's matrix products are held.
 enum class OperandPolicy : std::uint8_t {
-  kMixed,      ///< f16 with scales where that is enough, else two bf16: the default
-  kMixedPlus,  ///< the same with the writes into the state in two bf16
-  kSplit,      ///< two bf16 everywhere
-  kSingle,     ///< one bf16 everywhere but in the inverse
+  kMixed,   ///< f16 with scales where that is enough, else two bf16: the default
+  kSplit,   ///< two bf16 everywhere
+  kSingle,  ///< one bf16 everywhere but in the inverse
 };
-inline constexpr std::array kOperandPolicies{OperandPolicy::kMixed, OperandPolicy::kMixedPlus,
-                                             OperandPolicy::kSplit, OperandPolicy::kSingle};
+inline constexpr std::array kOperandPolicies{OperandPolicy::kMixed, OperandPolicy::kSplit,
+                                             OperandPolicy::kSingle};
 [[nodiscard]] std::string_view name(OperandPolicy policy) noexcept;
 
 /// What a call moves and does, whatever the device.

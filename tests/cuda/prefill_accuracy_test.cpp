@@ -4,6 +4,7 @@
 #include "tests/cuda/prefill_families.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -34,19 +35,42 @@ Compute peer(const reference::PeerFormats& formats) {
   };
 }
 
-/// Six heads, each a seed; two chunks.
+/// The default policy on a family; each of `seeds` is a head.
+void expect_within_limits(const PrefillFamily& family, std::int64_t seeds, std::int64_t T) {
+  const FamilyJudge judge(tests::make_family(family, seeds, T));
+  const FamilyErrors got = judge.judge(kernel(PrefillPolicy::kMixed));
+  EXPECT_LE(got.o_in_peers, family.limit) << family.name << ", T = " << T;
+  if (family.state_limit > 0) {
+    EXPECT_LE(got.worst_state, family.state_limit) << family.name << ", T = " << T;
+  }
+  // The plain emulation of the same rounding: neither better nor worse.
+  const FamilyErrors want = judge.judge(peer(reference::kPeerMixed));
+  EXPECT_NEAR(got.o_in_peers, want.o_in_peers, 0.1 * want.o_in_peers) << family.name;
+}
+
 TEST(PrefillAccuracy, WithinTheLimitsOfEveryFamily) {
   for (const PrefillFamily& family : tests::prefill_families()) {
-    const FamilyJudge judge(tests::make_family(family, 6, 128));
-    const FamilyErrors got = judge.judge(kernel(PrefillPolicy::kMixed));
-    EXPECT_LE(got.o_in_peers, family.limit) << family.name;
-    if (family.state_limit > 0) {
-      EXPECT_LE(got.worst_state, family.state_limit) << family.name;
-    }
-    // The plain emulation of the same rounding: neither better nor worse.
-    const FamilyErrors want = judge.judge(peer(reference::kPeerMixed));
-    EXPECT_NEAR(got.o_in_peers, want.o_in_peers, 0.1 * want.o_in_peers) << family.name;
+    expect_within_limits(family, 6, 128);
   }
+}
+
+/// Where errors could gather from chunk to chunk: random keys, with and without write strengths
+/// that keep everything, and keys that nearly repeat.
+TEST(PrefillAccuracy, WithinTheLimitsOverSixteenChunks) {
+  constexpr std::array kFamilies{"slow gate",
+                                 "random keys, beta 2, no decay",
+                                 "identical keys, beta .9",
+                                 "keys within 1%, beta 1",
+                                 "keys within 1%, beta 1.98",
+                                 "keys within 1%, beta 2",
+                                 "alternating keys, beta 1.5"};
+  std::size_t seen = 0;
+  for (const PrefillFamily& family : tests::prefill_families()) {
+    if (std::ranges::find(kFamilies, family.name) == kFamilies.end()) continue;
+    expect_within_limits(family, 3, 1024);
+    ++seen;
+  }
+  EXPECT_EQ(seen, kFamilies.size());
 }
 
 /// The coarser kernel is seen to be coarser: the measure can fail.

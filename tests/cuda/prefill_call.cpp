@@ -29,23 +29,28 @@ T at(const std::byte* bytes, std::int64_t offset) {
   return value;
 }
 
-/// Decodes a blob; `kF16` and the numbers of parts are its policy's.
+/// Decodes a blob; formats and numbers of parts are its policy's.
 template <PrefillPolicy kPolicy>
 PrefillBlob decode(const std::byte* bytes) {
   using Format = PrefillFormat<kPolicy>;
-  const auto wide = [&](int base) {
+  const auto tile = [&](int base, bool f16, int parts) {
     std::vector<double> values;
     for (int row = 0; row < kPrefillChunk; ++row) {
       for (int channel = 0; channel < kPrefillDim; ++channel) {
         double sum = 0;
-        for (int part = 0; part < Format::kWideParts; ++part) {
+        for (int part = 0; part < parts; ++part) {
           const int offset = base + part * Format::kTileBytes + prefill_tile_byte(row, channel);
-          sum += Format::kWideF16 ? double{to_float(at<F16>(bytes, offset))}
-                                  : double{to_float(at<Bf16>(bytes, offset))};
+          sum += f16 ? double{to_float(at<F16>(bytes, offset))}
+                     : double{to_float(at<Bf16>(bytes, offset))};
         }
-        values.push_back(sum / double{Format::kWideScale});
+        values.push_back(sum);
       }
     }
+    return values;
+  };
+  const auto wide = [&](int base) {
+    std::vector<double> values = tile(base, Format::kWideF16, Format::kWideParts);
+    for (double& x : values) x /= double{Format::kWideScale};
     return values;
   };
   const auto triangle = [&](int base, int parts) {
@@ -68,14 +73,13 @@ PrefillBlob decode(const std::byte* bytes) {
   };
   PrefillBlob blob{.Kg = wide(Format::kKg),
                    .Qg = wide(Format::kQg),
-                   .Kd = wide(Format::kKd),
+                   .Kd = tile(Format::kKd, false, Format::kSmallParts),
                    .T = triangle(Format::kT, Format::kTParts),
                    .Q = triangle(Format::kQ, Format::kSmallParts),
                    .kap = floats(Format::kKap, kPrefillDim),
                    .p = floats(Format::kP, kPrefillChunk),
                    .v_scale = floats(Format::kVScale, kPrefillChunk),
                    .o_scale = floats(Format::kOScale, kPrefillChunk)};
-  for (double& x : blob.kap) x *= double{Format::kWideScale};
   for (double& x : blob.p) x *= double{Format::kWideScale};
   return blob;
 }

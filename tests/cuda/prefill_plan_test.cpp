@@ -86,9 +86,9 @@ TEST(PrefillPlan, SegmentsCutSequencesAnywhere) {
 
 TEST(PrefillPlan, WorkspaceStaysBounded) {
   const std::size_t at_8k = prefill_workspace_bytes(1, 8192, 64);
-  EXPECT_EQ(prefill_blob_bytes(PrefillPolicy::kMixed), 71424U);
+  EXPECT_EQ(prefill_blob_bytes(PrefillPolicy::kMixed), 87808U);
   EXPECT_EQ(prefill_blob_bytes(PrefillPolicy::kSplit), 120576U);
-  EXPECT_EQ(at_8k, 8192U * 71424 + 128 * 16 + 128) << "blobs, chunk table, one run";
+  EXPECT_EQ(at_8k, 8192U * 87808 + 128 * 16 + 128) << "blobs, chunk table, one run";
   const std::size_t carries = 2 * 64 * 128 * 128 * 4;
   const std::size_t at_1m = prefill_workspace_bytes(1, 1000000, 64);
   EXPECT_LE(at_1m, at_8k + carries + 15625 * 16 + 128 * 32 + 256);
@@ -147,7 +147,7 @@ TEST(PrefillPlan, EveryVariantHasAKernelOfItsOwn) {
 TEST(PrefillPlan, PrintsItself) {
   EXPECT_EQ(plan({100}, 2).text(),
             "prefill mixed segments 1 chunks 2 factors (4,1,1)x256 chain (8,1,1)x64 workspace "
-            "285952");
+            "351488");
 }
 
 }  // namespace

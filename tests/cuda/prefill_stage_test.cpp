@@ -334,6 +334,24 @@ TEST(PrefillStages, UAndStateOfOneChunk) {
   }
 }
 
+/// A state whose channels differ by 2^26: the small ones are read with all of their bits.
+TEST(PrefillStages, SmallChannelsBesideALargeOne) {
+  KdaInputs inputs = prefill_inputs(kC, 1, 52);
+  for (Tensor* tensor : {&inputs.q, &inputs.k}) {
+    for (std::int64_t t = 0; t < kC; ++t) tensor->store(t * kK, 0);
+  }
+  const TensorView state = inputs.initial_state->view();
+  for (std::int64_t v = 0; v < kK; ++v) {
+    inputs.initial_state->store(v, std::ldexp(1 + std::abs(load(state, v)), 26));
+  }
+  Outputs got;
+  const PrefillTensors stages = stages_of(inputs, PrefillPolicy::kMixed, &got);
+  static_cast<void>(reference::chunked(
+      inputs.problem(), semantics_of(inputs), [&](const reference::Stages& exact) {
+        EXPECT_LE(relative_size(stages.U.as<float>(), exact_U(exact).data(), kC * kK), 5e-4);
+      }));
+}
+
 /// The decays after the last write reach the state by themselves (kap), not through Kd.
 TEST(PrefillStages, StateAfterTokensThatOnlyDecay) {
   KdaInputs inputs = prefill_inputs(kC, 1, 51);
