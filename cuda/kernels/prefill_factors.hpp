@@ -100,7 +100,7 @@ KDA_DEVICE void put_reads(const FactorPlace& place, const OwnRows& rows, const W
         largest[r] = run[e] > largest[r] ? run[e] : largest[r];
       }
     }
-    power = row_power(combine_across<kOwnRows>(largest, place.lane, true));
+    power = row_power(combine_across<kOwnRows, true>(largest, place.lane));
   }
   if (place.lane % 4 == 0) {
     device::store((blob + Format::kP).template as<float>(), place.row(place.lane / 4),
@@ -283,7 +283,7 @@ KDA_DEVICE void store_stage_T(const PrefillParams& p, const FactorMemory<kPolicy
 }
 
 template <PrefillPolicy kPolicy>
-KDA_KERNEL(kFactorThreads)
+KDA_KERNEL_RESIDENT(kFactorThreads, kFactorBlocks)
 prefill_factors_kernel(PrefillParams p) {
   const FactorMemory<kPolicy> memory = FactorMemory<kPolicy>::take();
   const auto grid_row = static_cast<std::int64_t>(device::block_idx_y());
@@ -315,13 +315,13 @@ prefill_factors_kernel(PrefillParams p) {
   scale_betas(p, thread, memory.betas, memory.k_scales);
   const auto start_phase = [&] { rows.start_phase(place, memory.k_scales, memory.q_scales); };
   start_phase();
-  leaf_part<false, false>(place, rows, memory.A, memory.Q);
+  leaf_part<false, false>(place, rows, memory.k_scales, memory.q_scales, memory.A, memory.Q);
   start_phase();
-  leaf_part<false, true>(place, rows, memory.A, memory.Q);
+  leaf_part<false, true>(place, rows, memory.k_scales, memory.q_scales, memory.A, memory.Q);
   start_phase();
-  leaf_part<true, false>(place, rows, memory.A, memory.Q);
+  leaf_part<true, false>(place, rows, memory.k_scales, memory.q_scales, memory.A, memory.Q);
   start_phase();
-  leaf_part<true, true>(place, rows, memory.A, memory.Q);
+  leaf_part<true, true>(place, rows, memory.k_scales, memory.q_scales, memory.A, memory.Q);
   start_phase();
   put_reads<kPolicy>(place, rows, memory.totals, blob);
   start_phase();

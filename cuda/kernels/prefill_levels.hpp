@@ -41,9 +41,8 @@ struct LeafSlots {
 
   /// Slot of (j + 1, j); those of larger i follow.
   KDA_DEVICE static constexpr int first(int j) {
-    int slot = 0;
-    for (int column = kFirstColumn; column < j; ++column) slot += kOwnRows - 1 - column;
-    return slot;
+    return (kOwnRows - 1) * (j - kFirstColumn) -
+           (j * (j - 1) - kFirstColumn * (kFirstColumn - 1)) / 2;
   }
   /// The column of a slot.
   KDA_DEVICE static int column(int slot) {
@@ -57,9 +56,11 @@ struct LeafSlots {
   }
 };
 
+/// Only the earlier token of a pair is scaled here; a register for each row's scale would be too
+/// many, so that of the later one comes last.
 template <bool kQuery, bool kLate>
-KDA_DEVICE void leaf_part(const FactorPlace& place, const OwnRows& rows, const Square& A,
-                          const Square& Q) {
+KDA_DEVICE void leaf_part(const FactorPlace& place, const OwnRows& rows, Shared<float> k_scales,
+                          Shared<float> q_scales, const Square& A, const Square& Q) {
   using Slots = LeafSlots<kLate>;
   constexpr int kDiagonal = Slots::first_diagonal(kQuery);
   Floats<16> sums = {};
@@ -68,7 +69,7 @@ KDA_DEVICE void leaf_part(const FactorPlace& place, const OwnRows& rows, const S
     KDA_UNROLL
     for (int d = Slots::kPairs; d < 16; ++d) {
       const int j = kDiagonal + d - Slots::kPairs;
-      sums[d] = device::fma_rn(rows.query(j, e), rows.key(j, e), sums[d]);
+      sums[d] = device::fma_rn(OwnRows::element(rows.q[j], e), rows.key(j, e), sums[d]);
     }
     KDA_UNROLL
     for (int j = Slots::kFirstColumn; j < Slots::kEndColumn; ++j) {
@@ -76,21 +77,23 @@ KDA_DEVICE void leaf_part(const FactorPlace& place, const OwnRows& rows, const S
       KDA_UNROLL
       for (int i = j + 1; i < kOwnRows; ++i) {
         w *= rows.decay[i][e];
-        const float x = kQuery ? rows.query(i, e) : rows.key(i, e);
+        const float x = OwnRows::element(kQuery ? rows.q[i] : rows.k[i], e);
         const int slot = Slots::first(j) + i - j - 1;
         sums[slot] = device::fma_rn(x, w, sums[slot]);
       }
     }
   }
-  const float sum = combine_across<16>(sums, place.lane, false);
+  const float sum = combine_across<16, false>(sums, place.lane);
   if (place.lane % 2 != 0) return;  // two lanes have every sum
   const int slot = place.lane / 2;
   const bool on_diagonal = slot >= Slots::kPairs;
   const int column = Slots::column(slot);
   const int j = on_diagonal ? kDiagonal + slot - Slots::kPairs : column;
   const int i = on_diagonal ? j : j + 1 + slot - Slots::first(column);
-  const Square& to = kQuery || on_diagonal ? Q : A;
-  to.put(place.row(i), place.row(j), sum);
+  const bool query = kQuery || on_diagonal;
+  const Square& to = query ? Q : A;
+  const float scale = device::load(query ? q_scales : k_scales, place.row(i));
+  to.put(place.row(i), place.row(j), sum * scale);
 }
 
 /// Operands of a level: rows 0-63 are keys of all tokens, rows 64-95 queries of the later halves.

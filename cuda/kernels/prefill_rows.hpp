@@ -15,6 +15,13 @@ inline namespace KDA_FLAVOUR {
 
 inline constexpr int kFactorThreads = 256;
 inline constexpr int kFactorWarps = 8;
+/// Blocks on a multiprocessor that registers are limited for: 128 a thread for two. On sm_100 that
+/// would spill.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+inline constexpr int kFactorBlocks = 1;
+#else
+inline constexpr int kFactorBlocks = 2;
+#endif
 inline constexpr int kOwnRows = 8;
 inline constexpr int kOwnChannels = 4;
 
@@ -32,35 +39,51 @@ struct FactorPlace {
   [[nodiscard]] KDA_DEVICE int channel() const { return lane * kOwnChannels; }
 };
 
-KDA_DEVICE float join(float a, float b, bool largest) { return largest ? (a > b ? a : b) : a + b; }
-
-/// Halves what a lane holds: of x[0 .. 2 kHalf) it keeps the half that bit kBit of its number
-/// names, combined with that of the lane across.
-template <int kHalf, int kBit, int N>
-KDA_DEVICE void fold_across(Floats<N>& x, int lane, bool largest) {
-  const bool upper = (lane & kBit) != 0;
-  KDA_UNROLL
-  for (int i = 0; i < kHalf; ++i) {
-    // By value: a choice between two places would put x into memory.
-    const float low = x[i];
-    const float high = x[i + kHalf];
-    const float sent = upper ? low : high;
-    const float kept = upper ? high : low;
-    const float other = device::shuffle_xor(sent, kBit);
-    x[i] = join(kept, other, largest);
-  }
-  if constexpr (kHalf > 1) fold_across<kHalf / 2, kBit / 2, N>(x, lane, largest);
+template <bool kLargest>
+KDA_DEVICE float join(float a, float b) {
+  if constexpr (kLargest) return a > b ? a : b;
+  return a + b;
 }
 
-/// Combines N numbers across the warp, each with those of the same index in other lanes: lane l
-/// ends with the sum or the largest of index l / (32 / N). Always the same tree.
-template <int N>
-KDA_DEVICE float combine_across(Floats<N>& x, int lane, bool largest) {
-  fold_across<N / 2, 16, N>(x, lane, largest);
-  float result = x[0];
+/// Halves what a lane holds: of x it keeps the half that bit kBit of its number names, combined
+/// with that of the lane across.
+template <int kHalf, int kBit, bool kLargest>
+KDA_DEVICE void fold_across(const float (&x)[static_cast<unsigned>(2 * kHalf)], int lane,
+                            float (&y)[static_cast<unsigned>(kHalf)]) {
+  const std::uint32_t upper = 0U - static_cast<std::uint32_t>(lane / kBit % 2);
+  KDA_UNROLL
+  for (int i = 0; i < kHalf; ++i) {
+    // Chosen by bits: of a choice by condition the compiler makes one between places in memory.
+    const std::uint32_t low = device::float_bits(x[i]);
+    const std::uint32_t high = device::float_bits(x[i + kHalf]);
+    const float sent = device::bits_float((low & upper) | (high & ~upper));
+    const float kept = device::bits_float((high & upper) | (low & ~upper));
+    const float other = device::shuffle_xor(sent, kBit);
+    y[i] = join<kLargest>(kept, other);
+  }
+}
+
+/// Combines N (16 or 8) numbers across the warp, each with those of the same index in other lanes:
+/// lane l ends with the sum or the largest of index l / (32 / N). Always the same tree.
+template <int N, bool kLargest>
+KDA_DEVICE float combine_across(const Floats<N>& x, int lane) {
+  static_assert(N == 16 || N == 8);
+  float four[4];
+  float two[2];
+  float one[1];
+  if constexpr (N == 16) {
+    float eight[8];
+    fold_across<8, 16, kLargest>(x, lane, eight);
+    fold_across<4, 8, kLargest>(eight, lane, four);
+  } else {
+    fold_across<4, 16, kLargest>(x, lane, four);
+  }
+  fold_across<2, N == 16 ? 4 : 8, kLargest>(four, lane, two);
+  fold_across<1, N == 16 ? 2 : 4, kLargest>(two, lane, one);
+  float result = one[0];
   KDA_UNROLL
   for (int bit = 1; bit < 32 / N; bit *= 2) {
-    result = join(result, device::shuffle_xor(result, bit), largest);
+    result = join<kLargest>(result, device::shuffle_xor(result, bit));
   }
   return result;
 }
@@ -137,8 +160,9 @@ KDA_DEVICE float unit_scale(float largest) {
 }
 
 /// ck and cq of the warp's rows.
-KDA_DEVICE void put_scales(const PrefillParams& p, const FactorPlace& place, const OwnRows& rows,
-                           Shared<float> k_scales, Shared<float> q_scales) {
+template <bool kNorm>
+KDA_DEVICE void put_scales_of(const FactorPlace& place, const OwnRows& rows, Shared<float> k_scales,
+                              Shared<float> q_scales) {
   Floats<2 * kOwnRows> x;
   KDA_UNROLL
   for (int r = 0; r < kOwnRows; ++r) {
@@ -148,18 +172,26 @@ KDA_DEVICE void put_scales(const PrefillParams& p, const FactorPlace& place, con
     for (int e = 0; e < kOwnChannels; ++e) {
       const float k = OwnRows::element(rows.k[r], e);
       const float q = OwnRows::element(rows.q[r], e);
-      kk = p.l2norm ? device::fma_rn(k, k, kk) : (absolute(k) > kk ? absolute(k) : kk);
-      qq = p.l2norm ? device::fma_rn(q, q, qq) : (absolute(q) > qq ? absolute(q) : qq);
+      kk = kNorm ? device::fma_rn(k, k, kk) : (absolute(k) > kk ? absolute(k) : kk);
+      qq = kNorm ? device::fma_rn(q, q, qq) : (absolute(q) > qq ? absolute(q) : qq);
     }
     x[r] = kk;
     x[kOwnRows + r] = qq;
   }
-  const float size = combine_across<2 * kOwnRows>(x, place.lane, !p.l2norm);
-  const float scale =
-      p.l2norm ? device::div_rn(1.F, device::sqrt_rn(size + 1e-6F)) : unit_scale(size);
+  const float size = combine_across<2 * kOwnRows, !kNorm>(x, place.lane);
+  const float scale = kNorm ? device::div_rn(1.F, device::sqrt_rn(size + 1e-6F)) : unit_scale(size);
   if (place.lane % 2 == 0) {
     const int row = place.row(place.lane / 2 % kOwnRows);
     device::store(place.lane < 16 ? k_scales : q_scales, row, scale);
+  }
+}
+
+KDA_DEVICE void put_scales(const PrefillParams& p, const FactorPlace& place, const OwnRows& rows,
+                           Shared<float> k_scales, Shared<float> q_scales) {
+  if (p.l2norm) {
+    put_scales_of<true>(place, rows, k_scales, q_scales);
+  } else {
+    put_scales_of<false>(place, rows, k_scales, q_scales);
   }
 }
 
