@@ -1,7 +1,12 @@
-# Every C++ source must be as clang-format leaves it.
+# Every C and C++ source must be as clang-format leaves it.
 find_program(CLANG_FORMAT clang-format REQUIRED)
-file(GLOB_RECURSE sources ${ROOT}/reference/*.[ch]pp ${ROOT}/cuda/*.[ch]pp ${ROOT}/cuda/*.cu
-     ${ROOT}/cuda/*.cuh ${ROOT}/harness/*.[ch]pp ${ROOT}/examples/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/bench/*.[ch]pp)
+set(patterns "")
+foreach(folder reference cuda harness examples tests bench)
+  foreach(kind [ch] [ch]pp cu cuh)
+    list(APPEND patterns ${ROOT}/${folder}/*.${kind})
+  endforeach()
+endforeach()
+file(GLOB_RECURSE sources ${patterns})
 if(NOT sources)
   message(FATAL_ERROR "no sources under ${ROOT}")
 endif()

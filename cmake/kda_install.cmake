@@ -18,7 +18,6 @@ install(DIRECTORY examples/exec examples/plugin DESTINATION ${CMAKE_INSTALL_DATA
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
 # The man page says what the program says of itself; without a Python there is none.
-find_program(KDA_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(KDA_PYTHON)
   set(man_page ${PROJECT_BINARY_DIR}/kdacheck.1)
   add_custom_command(

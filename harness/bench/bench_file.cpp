@@ -82,7 +82,7 @@ void add_repetition(BenchLine& line, CounterValues& values, const json& entry, M
 /// Everything but aggregates, which are made from what is here.
 void add_entry(BenchFile& file, std::map<std::string, CounterValues>& values, const json& entry,
                Metric metric) {
-  if (!entry.is_object()) refuse(file.path, "benchmarks: expected objects, got " + entry.dump());
+  if (!entry.is_object()) refuse(file.path, "benchmarks: expected objects, got " + brief(entry));
   if (text(entry, "run_type") == "aggregate") return;
   std::string name = text(entry, "run_name");
   if (name.empty()) name = text(entry, "name");
@@ -121,6 +121,11 @@ const BenchLine* BenchFile::find(const std::string& name) const {
 std::string BenchFile::context_or(const std::string& key, const std::string& otherwise) const {
   const auto found = context.find(key);
   return found == context.end() ? otherwise : found->second;
+}
+
+std::string brief(const json& value) {
+  if (value.is_structured()) return value.is_array() ? "an array" : "an object";
+  return value.dump().substr(0, 60);
 }
 
 json read_json(const std::filesystem::path& file) {

@@ -37,6 +37,10 @@ struct BenchFile {
 /// The version of kdacheck's additions to the context, under the key "kdacheck_bench".
 inline constexpr const char* kBenchVersion = "1";
 
+/// What a message says of a foreign value: itself, cut to 60 characters, or "an array". Nesting is
+/// not printed: that recurses, and a file may be deeper than the stack.
+[[nodiscard]] std::string brief(const nlohmann::json& value);
+
 /// Throws kPathNotFound, and kBenchFileInvalid for what is not JSON.
 [[nodiscard]] nlohmann::json read_json(const std::filesystem::path& file);
 

@@ -1,5 +1,6 @@
 #include "harness/bench/counter_compare.hpp"
 
+#include "harness/bench/bench_file.hpp"
 #include "reference/types/error.hpp"
 
 #include <algorithm>
@@ -27,13 +28,13 @@ struct CounterFile {
 
 const json& member(const json& object, const char* key, const std::string& path) {
   if (!object.is_object() || !object.contains(key))
-    refuse(path, fmt::format("expected a member '{}', got {}", key, object.dump().substr(0, 60)));
+    refuse(path, fmt::format("expected a member '{}', got {}", key, brief(object)));
   return object.at(key);
 }
 
 std::string word(const json& object, const char* key, const std::string& path) {
   const json& value = member(object, key, path);
-  if (!value.is_string()) refuse(path, fmt::format("{}: expected text, got {}", key, value.dump()));
+  if (!value.is_string()) refuse(path, fmt::format("{}: expected text, got {}", key, brief(value)));
   return value.get<std::string>();
 }
 
@@ -46,12 +47,12 @@ const json& list(const json& object, const char* key, const std::string& path) {
 
 /// The whole numbers of an object; what else is in it is derived or a name.
 Counts whole_numbers(const json& object, const std::string& path) {
-  if (!object.is_object()) refuse(path, "expected counters, got " + object.dump().substr(0, 60));
+  if (!object.is_object()) refuse(path, "expected counters, got " + brief(object));
   Counts counts;
   for (const auto& [key, value] : object.items()) {
     if (!value.is_number()) continue;
     if (!value.is_number_integer() || value.get<double>() < 0)
-      refuse(path, fmt::format("{}: expected a whole number, got {}", key, value.dump()));
+      refuse(path, fmt::format("{}: expected a whole number, got {}", key, brief(value)));
     counts[key] = value.get<std::int64_t>();
   }
   return counts;
@@ -89,7 +90,7 @@ CounterFile read_counters(const json& parsed, const std::string& path) {
     refuse(path, fmt::format("format: expected {}, got {}", kCounterFormat, format));
   const json& version = member(parsed, "version", path);
   if (version != kCounterVersion)
-    refuse(path, fmt::format("version: expected {}, got {}", kCounterVersion, version.dump()));
+    refuse(path, fmt::format("version: expected {}, got {}", kCounterVersion, brief(version)));
   CounterFile file;
   for (const json& entry : list(parsed, "cases", path)) add_case(file, entry, path);
   for (const json& entry : list(parsed, "kernels", path)) {

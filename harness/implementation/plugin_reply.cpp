@@ -13,6 +13,8 @@ std::optional<PluginReply> read_reply(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const json reply = json::parse(in, nullptr, false);
   if (!reply.is_object()) return std::nullopt;
+  for (const char* key : {"verdict", "code", "text"})  // a plugin may have written anything
+    if (!reply.contains(key) || !reply[key].is_string()) return std::nullopt;
   PluginReply read{.verdict = {},
                    .code = reply.value("code", std::string()),
                    .text = reply.value("text", std::string())};

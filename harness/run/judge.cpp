@@ -32,8 +32,10 @@ void judge_error(const Expected& expected, std::string_view code, const std::str
   } else if (*expected.error == code) {
     set(result, Verdict::kPassed, code, message);
   } else {
+    const char* known = find_error(code) == nullptr ? ", which is no code of kdacheck" : "";
     set(result, Verdict::kFailed, code,
-        "expected error " + *expected.error + ", got " + std::string(code) + ": " + message);
+        "expected error " + *expected.error + ", got " + std::string(code) + known + ": " +
+            message);
   }
 }
 

@@ -232,6 +232,11 @@ TEST(BenchFile, RefusesOtherToolsAndVersions) {
       EXPECT_NE(error.message().find("bad.json"), std::string::npos);
     }
   }
+  // Deeper than a stack: nothing may print it by recursion.
+  constexpr std::size_t kDepth = 200'000;
+  const json nested = json::parse(R"({"context": {}, "benchmarks": [)" + std::string(kDepth, '[') +
+                                  std::string(kDepth, ']') + "]}");
+  EXPECT_THROW(static_cast<void>(parse_bench_file(nested, "deep", Metric::kRealTime)), Error);
   json foreign = good;
   foreign["context"].erase("kdacheck_bench");
   const BenchFile ours = parse_bench_file(good, "ours", Metric::kRealTime);

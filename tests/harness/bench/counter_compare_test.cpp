@@ -109,6 +109,19 @@ TEST(CompareCounters, WhatIsOnOneSideOnlyHasNoVerdict) {
   EXPECT_FALSE(compare(report(), empty).notes.empty());
 }
 
+// Deeper than a stack: nothing may print it by recursion.
+TEST(CompareCounters, RefusesWhatIsNestedTooDeepToPrint) {
+  constexpr std::size_t kDepth = 200'000;
+  for (const char* key : {"format", "version", "cases", "kernels"}) {
+    json good = report();
+    good[key] = "@";
+    std::string text = good.dump();
+    text.replace(text.find("\"@\""), 3, std::string(kDepth, '[') + std::string(kDepth, ']'));
+    const json bad = json::parse(text);
+    EXPECT_THROW(static_cast<void>(compare(report(), bad)), Error) << key;
+  }
+}
+
 TEST(CompareCounters, RefusesOtherFilesAndVersions) {
   json later = report();
   later["version"] = 2;
