@@ -65,9 +65,12 @@ Answer run_recurrent(const Case& test_case, const KernelSettings& settings) {
 template <cuda::PrefillPolicy kPolicy>
 Answer run_prefill(const Case& test_case, const KernelSettings& settings) {
   const Problem problem = std::get<KdaCase>(test_case.inputs).problem();
-  return run_kernel(settings, [&](cuda::Device& device) {
-    return cuda::run_prefill(problem, {.policy = kPolicy}, device);
-  });
+  // Segments change no bit. Where faults are injected, short ones bring the state through the
+  // workspace in cases that are small enough.
+  const bool injecting = settings.mutation != nullptr || settings.sites != nullptr;
+  const cuda::PrefillOptions options{.policy = kPolicy, .chunks_per_segment = injecting ? 1 : 0};
+  return run_kernel(
+      settings, [&](cuda::Device& device) { return cuda::run_prefill(problem, options, device); });
 }
 
 template <cuda::PrefillPolicy kPolicy>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -67,6 +68,31 @@ void run_tasks(const std::vector<NamedTask>& tasks, std::int64_t jobs,
   work();
 }
 
+/// The line of source that a mutation names ("drop vote at FILE:LINE"); nothing where sources are
+/// not at hand.
+std::optional<std::string> source_line(const std::filesystem::path& folder,
+                                       const std::string& mutation) {
+  const std::size_t colon = mutation.rfind(':');
+  const std::size_t space = mutation.rfind(' ', colon);
+  std::ifstream in(folder / mutation.substr(space + 1, colon - space - 1));
+  std::string line;
+  for (int left = std::stoi(mutation.substr(colon + 1)); left > 0; --left) {
+    if (!std::getline(in, line)) return std::nullopt;
+  }
+  return line;
+}
+
+void mark_harmless(std::vector<MutantScore>& mutants, const std::filesystem::path& sources) {
+  for (const HarmlessMutant& declared : harmless_mutants()) {
+    const auto found = std::ranges::find(mutants, declared.name, &MutantScore::name);
+    if (found == mutants.end()) continue;
+    found->harmless = true;
+    found->explanation = declared.why;
+    const auto line = source_line(sources, found->what);
+    if (line && line->find(declared.text) == std::string::npos) found->moved = *line;
+  }
+}
+
 std::string percent(std::int64_t part, std::int64_t whole) {
   return std::to_string(whole == 0 ? 0 : (100 * part + whole / 2) / whole) + "%";
 }
@@ -99,6 +125,11 @@ std::vector<std::string> MutationScore::complaints() const {
   std::vector<std::string> all;
   std::int64_t survivors = 0;
   for (const MutantScore& m : mutants) {
+    if (m.harmless) {
+      if (m.alive) all.push_back(m.name + " is declared harmless and has an effect");
+      if (!m.moved.empty()) all.push_back(m.name + " is declared harmless, but not for" + m.moved);
+      continue;
+    }
     if (!m.survives(policies.front())) continue;
     if (m.explanation.empty()) {
       all.push_back(m.name + (m.alive ? " survives" : " changes nothing that is looked at"));
@@ -131,6 +162,7 @@ MutationScore score_mutants(const std::vector<SuiteCase>& suite, const ScoreOpti
     const auto explained = explained_survivors().find(m.name);
     if (explained != explained_survivors().end()) m.explanation = explained->second;
   }
+  mark_harmless(score.mutants, options.kernels);
   score.unfit = bench.unfit();
   score.cases = static_cast<std::int64_t>(suite.size());
   score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

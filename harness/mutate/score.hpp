@@ -3,6 +3,7 @@
 #include "harness/mutate/suite.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -36,6 +37,8 @@ struct MutantScore {
   /// By policy: the first case that sees it, the verdict and its code; absent = it survives.
   std::map<std::string, std::string> killed;
   std::string explanation;  ///< why it may survive, from the list of explained survivors
+  bool harmless = false;    ///< declared to change nothing; `explanation` says why
+  std::string moved;        ///< declared so for another line of source: the one that stands there
 
   [[nodiscard]] bool survives(const std::string& policy) const { return !killed.contains(policy); }
 };
@@ -57,8 +60,9 @@ struct MutationScore {
 };
 
 struct ScoreOptions {
-  std::string policy;  ///< that counts; empty = the default one
-  std::string filter;  ///< glob on mutants' names; empty = all
+  std::string policy;             ///< that counts; empty = the default one
+  std::filesystem::path kernels;  ///< sources of the kernels, to see what is declared harmless
+  std::string filter;             ///< glob on mutants' names; empty = all
   std::int64_t jobs = 2;
 };
 
@@ -72,5 +76,14 @@ using MutationProgress = std::function<void(std::size_t, std::size_t, const std:
 
 /// Name of a mutant -> why no test can be asked to see it.
 [[nodiscard]] const std::map<std::string, std::string>& explained_survivors();
+
+/// A fault injected into a kernel that no input and no schedule can show. One that has an effect
+/// all the same fails the run.
+struct HarmlessMutant {
+  std::string name;  ///< of the mutant, with its number in the file
+  std::string text;  ///< on the site's line, so that the number goes on meaning it
+  std::string why;
+};
+[[nodiscard]] const std::vector<HarmlessMutant>& harmless_mutants();
 
 }  // namespace kda::harness::mutate

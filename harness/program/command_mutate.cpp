@@ -30,7 +30,9 @@ Exit mutate_command(const MutateArguments& arguments) {
     if (done == total) fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   };
-  const mutate::MutationScore score = score_mutants(suite, arguments.score, progress);
+  mutate::ScoreOptions options = arguments.score;
+  options.kernels = data_folder().parent_path() / "cuda" / "kernels";
+  const mutate::MutationScore score = score_mutants(suite, options, progress);
   fmt::print("{}", to_text(score));
   const auto complaints = score.complaints();
   for (const std::string& complaint : complaints) print_error(complaint);

@@ -67,6 +67,28 @@ TEST(Complaints, AMutantThatChangesNothingMustBeExplainedToo) {
   EXPECT_TRUE(with({dead}).complaints().empty());
 }
 
+TEST(Complaints, WhatIsDeclaredHarmlessMustBe) {
+  auto harmless = scored("h", Class::kProtocol, false);
+  harmless.alive = false;
+  harmless.harmless = true;
+  harmless.explanation = "the same value twice";
+  EXPECT_TRUE(with({harmless}).complaints().empty());
+  EXPECT_EQ(with({harmless}).total(), 0);
+  auto moved = harmless;
+  moved.moved = "  another line";
+  EXPECT_EQ(with({moved}).complaints().size(), 1U);
+  auto killed = scored("h", Class::kGross, true);
+  killed.harmless = true;
+  auto within = scored("h", Class::kWithin, false);
+  within.harmless = true;
+  within.explanation = "no";
+  for (const auto& m : {killed, within}) {
+    const auto complaints = with({m}).complaints();
+    ASSERT_FALSE(complaints.empty());
+    EXPECT_EQ(complaints[0], "h is declared harmless and has an effect");
+  }
+}
+
 TEST(Score, CountsByClassAndPolicy) {
   auto both = scored("a", Class::kGross, true);
   both.killed["fla"] = "case: failed over_bound";
@@ -83,6 +105,16 @@ TEST(Score, CountsByClassAndPolicy) {
   EXPECT_EQ(json["format"], "kdacheck-mutation");
   EXPECT_EQ(json["mutants"][2]["state"], "survived");
   EXPECT_EQ(json["counts"]["gross"]["fla"], 1);
+}
+
+TEST(Harmless, DeclarationsSayWhichAndWhy) {
+  std::set<std::string> names;
+  for (const HarmlessMutant& declared : harmless_mutants()) {
+    EXPECT_TRUE(names.insert(declared.name).second) << declared.name;
+    EXPECT_TRUE(declared.name.starts_with("cuda-")) << declared.name;
+    EXPECT_FALSE(declared.text.empty()) << declared.name;
+    EXPECT_FALSE(declared.why.empty()) << declared.name;
+  }
 }
 
 TEST(Explanations, NameMutantsThatExist) {
