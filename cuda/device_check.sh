@@ -2,25 +2,36 @@
 # Checks the device code on a machine with a GPU: primitive layouts, packed fixtures, repeats under
 # load, compute-sanitizer, times. Needs nvcc and a host compiler, no network and no other library.
 #
-#   cuda/device_check.sh [OUT [PACK]]     on the GPU machine; PACK from tests/cuda's pack_fixtures
-#   cuda/device_check.sh --rehearse [OUT [PACK]]   the same on the CPU executor, without nvcc
+#   cuda/device_check.sh [--fla PATH] [OUT [PACK]]   on the GPU machine; PACK from tests/cuda's
+#                                                    pack_fixtures
+#   cuda/device_check.sh --rehearse [OUT [PACK]]     the same on the CPU executor, without nvcc
 #
-# Leaves device_check.json and device_check.txt in OUT (default build/device_check). Exit status of
-# device_check: 0 passed, 1 failed, 3 no GPU.
+# With --fla, sources of flash-linear-attention: its prefill is timed on the same shapes, where
+# python3 has PyTorch and Triton. Leaves device_check.json and device_check.txt in OUT (default
+# build/device_check). Exit status of device_check: 0 passed, 1 failed, 3 no GPU.
 set -eu
 cd "$(dirname "$0")/.."
 
 device=gpu
-if [ "${1:-}" = --rehearse ]; then
-  device=cpu
+fla=
+while :; do
+  case ${1:-} in
+    --rehearse) device=cpu ;;
+    --fla)
+      fla=${2:?"--fla wants a path"}
+      shift
+      ;;
+    *) break ;;
+  esac
   shift
-fi
+done
 out=${1:-build/device_check}
 pack=${2:-}
 mkdir -p "$out/obj"
 
 host="reference/types/*.cpp reference/activated.cpp reference/recurrent.cpp
-  cuda/executor_device.cpp cuda/recurrent*.cpp cuda/simt/[a-eg-z]*.cpp cuda/simt/fault.cpp
+  cuda/argument_checks.cpp cuda/device_tensors.cpp cuda/executor_device.cpp cuda/prefill*.cpp
+  cuda/recurrent*.cpp cuda/simt/[a-eg-z]*.cpp cuda/simt/fault.cpp
   cuda/simt/fiber.cpp tests/cuda/case_pack.cpp tests/cuda/device_check_main.cpp
   tests/cuda/layout_check.cpp tests/cuda/layout_run.cpp"
 case $(uname -m) in
@@ -33,7 +44,7 @@ if [ $device = gpu ]; then
   # Only for the GPU at hand: a third of the time.
   arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
   case $arch in 9* | 1*) arch=${arch}a ;; esac
-  code="cuda/gpu_device.cu cuda/recurrent_kernels.cu tests/cuda/layout_kernels.cu
+  code="cuda/gpu_device.cu cuda/prefill_kernels.cu cuda/recurrent_kernels.cu tests/cuda/layout_kernels.cu
     tests/cuda/device_timing.cu"
 else
   host="$host cuda/unavailable.cpp tests/cuda/layout_no_gpu.cpp tests/cuda/device_timing_none.cpp"
@@ -64,10 +75,18 @@ status=0
 cat "$out/device_check.txt"
 [ $device = gpu ] && [ $status != 3 ] || exit $status
 
+if [ -n "$fla" ]; then
+  if python3 -c 'import torch, triton' 2>"$out/fla.txt"; then
+    timeout 120 python3 tests/cuda/time_fla.py "$fla" 2>>"$out/fla.txt" | tee -a "$out/device_check.txt" || true
+  else
+    echo "fla: python3 has no PyTorch and Triton: not timed" | tee -a "$out/device_check.txt"
+  fi
+fi
+
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
   for tool in memcheck racecheck synccheck initcheck; do
-    if timeout 60 "$sanitizer" --tool $tool --error-exitcode 9 "$out/device_check" --quick \
+    if timeout 45 "$sanitizer" --tool $tool --error-exitcode 9 "$out/device_check" --quick \
       ${pack:+--pack "$pack"} >"$out/$tool.txt" 2>&1; then
       said=passed
     else

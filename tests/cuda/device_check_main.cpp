@@ -1,3 +1,4 @@
+#include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/types/error.hpp"
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,44 +72,75 @@ void add_range(RelativeError& error, const Tensor& got, const Tensor& want, std:
   for (std::int64_t i = begin; i < end; ++i) error.add(load(got.view(), i), load(want.view(), i));
 }
 
-/// The worse of o and final state. Rows of o that belong to no sequence hold anything.
-double error_of(const Outputs& got, const tests::PackedCase& c, const Semantics& s) {
+/// Of the tensors of a result. Rows of o that belong to no sequence hold anything.
+struct Errors {
+  double o = 0;
+  double states = 0;  ///< final state and chunk states
+};
+
+Errors errors_of(const Outputs& got, const tests::PackedCase& c, const Semantics& s) {
   RelativeError o_error;
   const Tensor& o = c.expected.at("o");
-  if (got.o.shape() != o.shape()) return INFINITY;
+  if (got.o.shape() != o.shape()) return {INFINITY, INFINITY};
   const std::int64_t row = s.HV * s.V;
   for (const Sequence& sequence : s.sequences) {
     const std::int64_t first = sequence.b * s.T;
     add_range(o_error, got.o, o, (first + sequence.begin) * row, (first + sequence.end) * row);
   }
-  RelativeError state_error;
-  if (s.final_state) {
-    const Tensor& state = c.expected.at("final_state");
-    if (!got.final_state || got.final_state->shape() != state.shape()) return INFINITY;
-    add_range(state_error, *got.final_state, state, 0, state.size());
-  }
-  return std::max(o_error.value(), state_error.value());
+  double states = 0;
+  const auto add_states = [&](const std::optional<Tensor>& state, const char* name) {
+    const auto want = c.expected.find(name);
+    if (want == c.expected.end()) return;
+    RelativeError error;
+    if (state && state->shape() == want->second.shape()) {
+      add_range(error, *state, want->second, 0, state->size());
+    } else {
+      error.add(INFINITY, 0);
+    }
+    states = std::max(states, error.value());
+  };
+  add_states(got.final_state, "final_state");
+  add_states(got.h, "h");
+  return {o_error.value(), states};
+}
+
+bool is_prefill(const tests::PackedCase& c) { return c.contract == Contract::kKdaPrefill; }
+
+Outputs run(const tests::PackedCase& c, Device& device) {
+  return is_prefill(c) ? run_prefill(c.problem(), {}, device)
+                       : run_recurrent(c.contract, c.problem(), device);
+}
+
+/// What the errors are held against: of the recurrent kernel those of an f32 recurrence; of the
+/// prefill those of the same source on the executor, which rounds where the kernel does.
+Errors bound_of(const tests::PackedCase& c, const Semantics& s) {
+  constexpr double kLeast = 2e-6;
+  const bool prefill = is_prefill(c);
+  const Outputs peer = prefill ? run_prefill(c.problem(), {}, *open_executor({}))
+                               : reference::recurrent_f32(c.problem(), s);
+  const Errors errors = errors_of(peer, c, s);
+  const double factor = prefill ? 2 : 3;
+  return {factor * errors.o + kLeast, factor * errors.states + kLeast};
 }
 
 Row judge_case(const tests::PackedCase& c, const Options& options) {
   Row row{"case", c.name, "failed", ""};
   try {
-    if (const auto reason = recurrent_unsupported(c.problem())) {
-      return {"case", c.name, "skipped", *reason};
-    }
-    const Outputs got = run_recurrent(c.contract, c.problem(), *open(options));
+    const auto reason = is_prefill(c) ? std::nullopt : recurrent_unsupported(c.problem());
+    if (reason) return {"case", c.name, "skipped", *reason};
+    const Outputs got = run(c, *open(options));
     if (!c.error.empty()) {
       row.note = "accepted, wanted " + c.error;
       return row;
     }
     const Semantics semantics = check(c.contract, c.problem());
-    const double error = error_of(got, c, semantics);
-    const double peer = error_of(reference::recurrent_f32(c.problem(), semantics), c, semantics);
-    const double bound = 3 * peer + 2e-6;
-    char note[96];
-    std::snprintf(note, sizeof note, "error %.2e, bound %.2e", error, bound);
+    const Errors error = errors_of(got, c, semantics);
+    const Errors bound = bound_of(c, semantics);
+    char note[128];
+    std::snprintf(note, sizeof note, "o: error %.2e, bound %.2e; states: %.2e, %.2e", error.o,
+                  bound.o, error.states, bound.states);
     row.note = note;
-    if (error <= bound) row.state = "passed";
+    if (error.o <= bound.o && error.states <= bound.states) row.state = "passed";
   } catch (const Error& error) {
     const bool wanted = !c.error.empty() && name(error.code()) == c.error;
     row.state = wanted ? "passed" : "failed";
@@ -127,14 +160,15 @@ Row repeat_case(const tests::PackedCase& c, const Options& options) {
   std::atomic<bool> stop{false};
   std::thread load([&] {
     const auto device = open(options);
-    while (!stop) static_cast<void>(run_recurrent(c.contract, c.problem(), *device));
+    while (!stop) static_cast<void>(run(c, *device));
   });
   int differing = 0;
-  const Outputs first = run_recurrent(c.contract, c.problem(), *open(options));
+  const Outputs first = run(c, *open(options));
   for (int i = 0; i < kTimes; ++i) {
-    const Outputs again = run_recurrent(c.contract, c.problem(), *open(options));
+    const Outputs again = run(c, *open(options));
     const bool same = same_bits(first.o, again.o) &&
-                      (!first.final_state || same_bits(*first.final_state, *again.final_state));
+                      (!first.final_state || same_bits(*first.final_state, *again.final_state)) &&
+                      (!first.h || same_bits(*first.h, *again.h));
     if (!same) ++differing;
   }
   stop = true;
@@ -147,15 +181,17 @@ void add_cases(std::vector<Row>& rows, const Options& options) {
   const std::vector<tests::PackedCase> cases = tests::read_pack(options.pack);
   constexpr std::size_t kRepeated = 8;
   const std::size_t step = options.quick ? 8 : 1;
-  std::vector<const tests::PackedCase*> to_repeat;
+  std::vector<const tests::PackedCase*> to_repeat[2];  // recurrent and prefill kernel
   for (std::size_t i = 0; i < cases.size(); i += step) {
     const tests::PackedCase& c = cases[i];
     rows.push_back(judge_case(c, options));
-    if (c.error.empty() && rows.back().state == "passed") to_repeat.push_back(&c);
+    if (c.error.empty() && rows.back().state == "passed") to_repeat[is_prefill(c)].push_back(&c);
   }
   if (options.quick) return;
-  to_repeat.resize(std::min(kRepeated, to_repeat.size()));
-  for (const tests::PackedCase* c : to_repeat) rows.push_back(repeat_case(*c, options));
+  for (auto& kernel : to_repeat) {
+    kernel.resize(std::min(kRepeated, kernel.size()));
+    for (const tests::PackedCase* c : kernel) rows.push_back(repeat_case(*c, options));
+  }
 }
 
 std::vector<Row> run_all(const Options& options) {
@@ -170,6 +206,12 @@ std::vector<Row> run_all(const Options& options) {
       char note[96];
       std::snprintf(note, sizeof note, "%.1f us, %.0f GB/s", t.microseconds,
                     t.gigabytes_per_second);
+      rows.push_back({"time", t.what, "measured", note});
+    }
+    for (const PrefillTime& t : time_prefill()) {
+      char note[128];
+      std::snprintf(note, sizeof note, "%.1f us (factors %.1f, chain %.1f), %.0f GB/s",
+                    t.microseconds, t.factors, t.microseconds - t.factors, t.bytes_a_second * 1e-9);
       rows.push_back({"time", t.what, "measured", note});
     }
   }

@@ -1,8 +1,10 @@
+#include "cuda/prefill.hpp"
 #include "cuda/recurrent.hpp"
 #include "reference/types/error.hpp"
 #include "tests/cuda/device_timing.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <cuda_runtime.h>
 
@@ -25,6 +27,11 @@ class TimedRuntime final : public Runtime {
     const dim3 grid(shape.grid.x, shape.grid.y, shape.grid.z);
     const dim3 block(shape.block.x, shape.block.y, shape.block.z);
     void* arguments[] = {params};
+    if (shape.shared_bytes > 48 * 1024) {
+      check(cudaFuncSetAttribute(kernel.gpu, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shape.shared_bytes)),
+            __LINE__);
+    }
     cudaEvent_t begin = nullptr;
     cudaEvent_t end = nullptr;
     check(cudaEventCreate(&begin), __LINE__);
@@ -81,7 +88,104 @@ DecodeTime time_one(std::int64_t N, Dtype state) {
           bytes / median * 1e-3};
 }
 
+/// Numbers in [low, high), the same 2^16 again and again.
+TensorView numbers(Device& device, const Shape& shape, double low, double high) {
+  constexpr std::size_t kPeriod = 1U << 16;
+  std::vector<std::uint16_t> host(kPeriod);
+  std::uint64_t state = 1;
+  for (std::uint16_t& x : host) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const double unit = static_cast<double>(state >> 11) * 0x1p-53;
+    x = to_bf16(static_cast<float>(low + (high - low) * unit)).bits;
+  }
+  const TensorView view = zeros(device, Dtype::kBf16, shape);
+  auto* to = const_cast<std::byte*>(view.data);
+  const auto bytes = static_cast<std::size_t>(num_elements(shape) * 2);
+  std::size_t done = std::min(bytes, kPeriod * 2);
+  check(cudaMemcpy(to, host.data(), done, cudaMemcpyHostToDevice), __LINE__);
+  for (; done < bytes; done += std::min(done, bytes - done)) {
+    check(cudaMemcpy(to + done, to, std::min(done, bytes - done), cudaMemcpyDeviceToDevice),
+          __LINE__);
+  }
+  return view;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// `lens` packed as one batch row, or B rows of T tokens where it is empty.
+PrefillTime time_one(const std::string& what, std::int64_t B, std::int64_t T, std::int64_t H,
+                     const std::vector<std::int64_t>& lens) {
+  constexpr std::int64_t kDim = 128;
+  constexpr int kRuns = 15;
+  const auto device = open_gpu();
+  PrefillArgs args;
+  Problem& p = args.problem;
+  std::vector<std::int64_t> bounds(lens.size() + 1, 0);
+  std::partial_sum(lens.begin(), lens.end(), bounds.begin() + 1);
+  const std::int64_t N = lens.empty() ? B : static_cast<std::int64_t>(lens.size());
+  if (!lens.empty()) {
+    B = 1;
+    T = bounds.back();
+    p.cu_seqlens =
+        TensorView{reinterpret_cast<const std::byte*>(bounds.data()), Dtype::kI64, {N + 1}, {1}};
+  }
+  p.q = numbers(*device, {B, T, H, kDim}, -1, 1);
+  p.k = numbers(*device, {B, T, H, kDim}, -1, 1);
+  p.v = numbers(*device, {B, T, H, kDim}, -1, 1);
+  p.g = numbers(*device, {B, T, H, kDim}, -0.1, 0);
+  p.beta = numbers(*device, {B, T, H}, 0, 1);
+  p.use_qk_l2norm_in_kernel = true;
+  p.output_final_state = true;
+  args.o = output(zeros(*device, Dtype::kBf16, {B, T, H, kDim}));
+  args.final_state = output(zeros(*device, Dtype::kF32, {N, H, kDim, kDim}));
+  args.workspace_bytes = plan_prefill(args).workspace.bytes;
+  args.workspace = device->allocate("workspace", args.workspace_bytes);
+  const TensorView flush = zeros(*device, Dtype::kF32, {std::int64_t{64} << 20});
+  std::vector<double> totals;
+  std::vector<double> factors;
+  for (int i = 0; i < kRuns; ++i) {
+    check(cudaMemset(const_cast<std::byte*>(flush.data), i, std::size_t{256} << 20), __LINE__);
+    TimedRuntime runtime;
+    static_cast<void>(prefill(args, runtime));
+    totals.push_back(
+        std::accumulate(runtime.microseconds.begin(), runtime.microseconds.end(), 0.0));
+    double first = 0;  // the two kernels take turns
+    for (std::size_t j = 0; j < runtime.microseconds.size(); j += 2) {
+      first += runtime.microseconds[j];
+    }
+    factors.push_back(first);
+  }
+  const double total = median(totals);
+  const double bytes = static_cast<double>(B * T * H) * (5 * kDim * 2 + 2) +
+                       static_cast<double>(N * H * kDim * kDim) * 4;
+  return {what, total, median(factors), bytes / total * 1e6};
+}
+
+std::string shape_name(std::int64_t B, std::int64_t T, std::int64_t H) {
+  return "prefill " + std::to_string(B) + " x " + std::to_string(T) + " H=" + std::to_string(H);
+}
+
 }  // namespace
+
+std::vector<PrefillTime> time_prefill() {
+  std::vector<PrefillTime> times;
+  for (const std::int64_t H : {64, 96}) {
+    times.push_back(time_one(shape_name(1, 8192, H), 1, 8192, H, {}));
+    times.push_back(time_one("prefill 6 lengths, 8192 in all, H=" + std::to_string(H), 1, 0, H,
+                             {1300, 547, 2048, 963, 271, 3063}));
+    times.push_back(time_one(shape_name(8, 1024, H), 1, 0, H, std::vector<std::int64_t>(8, 1024)));
+  }
+  for (const std::int64_t B : {1, 2}) {
+    for (std::int64_t T = 512; T <= 16384; T *= 2) {
+      if (B == 1 && T == 8192) continue;  // is there already
+      times.push_back(time_one(shape_name(B, T, 64), B, T, 64, {}));
+    }
+  }
+  return times;
+}
 
 std::vector<DecodeTime> time_decoding() {
   std::vector<DecodeTime> times;

@@ -3,8 +3,15 @@
 
 namespace kda::cuda {
 
-std::vector<DecodeTime> time_decoding() {
+namespace {
+
+[[noreturn]] void refuse() {
   throw Error(ErrorCode::kDeviceUnavailable, "gpu: this program was built without device code");
 }
+
+}  // namespace
+
+std::vector<DecodeTime> time_decoding() { refuse(); }
+std::vector<PrefillTime> time_prefill() { refuse(); }
 
 }  // namespace kda::cuda

@@ -6,15 +6,13 @@
 #include <exception>
 #include <variant>
 
-// pack_fixtures OUT PATH...: the recurrent_kda and chunk_kda fixtures as a pack for device_check.
+// pack_fixtures OUT PATH...: the fixtures of the three KDA contracts as a pack for device_check.
 
 namespace {
 
 using kda::harness::Case;
 
-bool is_recurrent(const Case& c) {
-  return c.op == kda::harness::Op::kRecurrentKda || c.op == kda::harness::Op::kChunkKda;
-}
+bool is_kda(const Case& c) { return std::holds_alternative<kda::harness::KdaCase>(c.inputs); }
 
 kda::tests::PackedCase packed(const Case& c) {
   const auto& kda_case = std::get<kda::harness::KdaCase>(c.inputs);
@@ -36,7 +34,7 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
       for (const auto& file : kda::harness::find_fixtures(argv[i])) {
         const Case c = kda::harness::read_fixture(file);
-        if (c.expected && is_recurrent(c)) cases.push_back(packed(c));
+        if (c.expected && is_kda(c)) cases.push_back(packed(c));
       }
     }
     if (cases.empty()) {
