@@ -93,6 +93,11 @@ void mark_harmless(std::vector<MutantScore>& mutants, const std::filesystem::pat
   }
 }
 
+void complain_of_harmless(const MutantScore& m, std::vector<std::string>& all) {
+  if (m.alive) all.push_back(m.name + " is declared harmless and has an effect");
+  if (!m.moved.empty()) all.push_back(m.name + " is declared harmless, but not for" + m.moved);
+}
+
 std::string percent(std::int64_t part, std::int64_t whole) {
   return std::to_string(whole == 0 ? 0 : (100 * part + whole / 2) / whole) + "%";
 }
@@ -126,8 +131,7 @@ std::vector<std::string> MutationScore::complaints() const {
   std::int64_t survivors = 0;
   for (const MutantScore& m : mutants) {
     if (m.harmless) {
-      if (m.alive) all.push_back(m.name + " is declared harmless and has an effect");
-      if (!m.moved.empty()) all.push_back(m.name + " is declared harmless, but not for" + m.moved);
+      complain_of_harmless(m, all);
       continue;
     }
     if (!m.survives(policies.front())) continue;
