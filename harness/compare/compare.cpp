@@ -6,6 +6,7 @@
 #include "harness/compare/formats.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -74,6 +75,27 @@ void judge_merged(TensorReport& report, const DeviationLimits& limits) {
                               use.sums.rms(), use.sums.ruled_mean());
 }
 
+/// NaN without a sign, which says nothing and which JSON does not keep.
+void drop_nan_signs(TensorReport& report) {
+  const auto drop = [](double& x) {
+    if (std::isnan(x)) x = std::numeric_limits<double>::quiet_NaN();
+  };
+  drop(report.used_share);
+  for (std::optional<Finding>* finding : {&report.worst, &report.first_bad}) {
+    if (!*finding) continue;
+    for (double* x : {&(*finding)->expected, &(*finding)->got, &(*finding)->bound}) drop(*x);
+  }
+  if (report.window) {
+    std::ranges::for_each(report.window->expected, drop);
+    std::ranges::for_each(report.window->got, drop);
+  }
+  if (!report.use) return;
+  SigmaUse& use = *report.use;
+  for (Share* share : {&use.element, &use.row, &use.group, &use.bias}) drop(share->share);
+  SigmaSums& sums = use.sums;
+  for (double* x : {&sums.z2, &sums.signed_z, &sums.sigma2, &sums.exact2, &sums.ruled_z}) drop(*x);
+}
+
 void raise(Share& whole, const Share& part) { whole.raise(part.share, part.place); }
 
 SigmaUse merged(SigmaUse whole, const SigmaUse& part) {
@@ -124,6 +146,7 @@ CompareReport compare(const Semantics& semantics, const Standard& standard,
     report.tensors.push_back(failed(
         extra, "unexpected", "wanted no such tensor, got shape " + kda::to_string(tensor.shape())));
   }
+  std::ranges::for_each(report.tensors, drop_nan_signs);
   return report;
 }
 

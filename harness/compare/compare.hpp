@@ -97,4 +97,9 @@ void merge(CompareReport& whole, CompareReport part, const Policy& policy);
 /// {policy, passed, tensors: [...]}; numbers that are not finite become strings.
 [[nodiscard]] nlohmann::json to_json(const CompareReport& report);
 
+/// The reports that `tensors` of to_json was made of: the same text, the same JSON. What token
+/// profiles had beyond three digits is lost. Throws nlohmann::json::exception for other JSON,
+/// kReportUnknown for words that to_json does not write.
+[[nodiscard]] std::vector<TensorReport> read_tensor_reports(const nlohmann::json& tensors);
+
 }  // namespace kda::harness

@@ -42,6 +42,8 @@ json to_json(const Window& window) {
           {"first_col", window.first_col},
           {"rows", window.rows},
           {"cols", window.cols},
+          {"centre_row", window.centre_row},
+          {"centre_col", window.centre_col},
           {"expected", numbers(window.expected)},
           {"got", numbers(window.got)}};
 }
@@ -67,11 +69,25 @@ json to_json(const Metrics& metrics) {
           {"max_ulp", metrics.max_ulp},
           {"rms_ratio", number(metrics.rms_ratio())},
           {"max_expected", number(metrics.max_expected)},
-          {"rms_expected", number(metrics.rms_expected())}};
+          {"rms_expected", number(metrics.rms_expected())},
+          {"sum_error2", number(metrics.sum_error2)},
+          {"sum_expected2", number(metrics.sum_expected2)}};
 }
 
 json to_json(const Share& share) {
   return {{"share", number(share.share)}, {"place", share.place}};
+}
+
+/// As read_comparison adds them up again.
+json to_json(const SigmaSums& sums) {
+  return {{"count", sums.count},
+          {"z2", number(sums.z2)},
+          {"signed_z", number(sums.signed_z)},
+          {"sigma2", number(sums.sigma2)},
+          {"exact2", number(sums.exact2)},
+          {"ruled", sums.ruled},
+          {"ruled_rows", sums.ruled_rows},
+          {"ruled_z", number(sums.ruled_z)}};
 }
 
 /// How `derived` saw the tensor. `resolution`: the relative error from which on an element fails.
@@ -80,7 +96,8 @@ json to_json(const SigmaUse& use) {
   return {{"element", to_json(use.element)}, {"row", to_json(use.row)},
           {"group", to_json(use.group)},     {"bias", to_json(use.bias)},
           {"rms", number(use.sums.rms())},   {"mean", number(use.sums.mean())},
-          {"rows", use.sums.rows},           {"resolution", number(use.resolution(limits))}};
+          {"rows", use.sums.rows},           {"resolution", number(use.resolution(limits))},
+          {"sums", to_json(use.sums)}};
 }
 
 json to_json(const TensorReport& report) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace kda::harness {
@@ -11,6 +12,11 @@ namespace kda::harness {
 class TokenProfile {
  public:
   static constexpr std::size_t kMost = 32;
+
+  TokenProfile() = default;
+  /// From what `step` and `shares` of another said.
+  TokenProfile(std::int64_t step, std::vector<double> shares)
+      : step_(step), shares_(std::move(shares)) {}
 
   void add(std::int64_t token, double share);
   /// As if everything had been added to one.

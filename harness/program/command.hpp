@@ -31,6 +31,7 @@ void add_compare_command(CLI::App& app, CommandContext& context);
 void add_fuzz_command(CLI::App& app, CommandContext& context);
 void add_gen_command(CLI::App& app, CommandContext& context);
 void add_list_command(CLI::App& app, CommandContext& context);
+void add_merge_command(CLI::App& app, CommandContext& context);
 void add_mutate_command(CLI::App& app, CommandContext& context);
 void add_fit_command(CLI::App& app, CommandContext& context);
 void add_predict_command(CLI::App& app, CommandContext& context);

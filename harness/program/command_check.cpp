@@ -1,8 +1,8 @@
 #include "cuda/runtime.hpp"
 #include "harness/program/command.hpp"
+#include "harness/program/command_reports.hpp"
 #include "harness/program/data_folder.hpp"
 #include "harness/program/decimal.hpp"
-#include "harness/report/report.hpp"
 #include "harness/run/run.hpp"
 
 #include <cstdio>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace kda::harness {
@@ -32,8 +31,7 @@ struct CheckArguments {
   std::vector<std::string> paths;
   std::vector<std::string> case_files;
   std::optional<std::string> shard;
-  std::string junit;
-  std::string json;
+  ReportFiles files;
   std::string formats;
   std::string capsules;
   std::string device = "auto";
@@ -63,17 +61,6 @@ Progress progress_line() {
     if (done == total) fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   };
-}
-
-/// Writes a report; when that fails says so and goes on, since the results are worth more.
-void write_report(const std::string& file, const std::string& text, Exit& exit) {
-  if (file.empty()) return;
-  try {
-    write_text(file, text);
-  } catch (const Error& error) {
-    print_error(error.what());
-    if (exit != Exit::kInterrupted) exit = Exit::kBadInput;
-  }
 }
 
 /// The settings, and the arguments that repeat them where they are not the default.
@@ -115,13 +102,7 @@ Exit check_command(CheckArguments& arguments) {
     options.paths.push_back(data_folder() / "fixtures");
   }
   const RunReport report = run(options, progress_line());
-  fmt::print("{}", to_text(report));
-  std::fflush(stdout);
-  for (const std::string& error : report.input_errors) print_error(error);
-  Exit exit = report.exit_status();
-  write_report(arguments.junit, to_junit(report), exit);
-  write_report(arguments.json, to_file_text(to_json(report)), exit);
-  return exit;
+  return deliver(report, environment(), arguments.files);
 }
 
 }  // namespace
@@ -151,8 +132,8 @@ void add_check_command(CLI::App& app, CommandContext& context) {
                     "Also check laws that need no right answer: causality to the bit, split runs,"
                     " permuted heads, repeats, ...");
   command->add_option("--filter", run.filter, "Only cases whose name matches this glob");
-  command->add_option("--junit", arguments->junit, "Write a JUnit XML report");
-  command->add_option("--json", arguments->json, "Write a JSON report");
+  command->add_option("--junit", arguments->files.junit, "Write a JUnit XML report");
+  command->add_option("--json", arguments->files.json, "Write a JSON report");
   command->add_option("--jobs", run.jobs, "Cases judged at once")
       ->check(CLI::Range(1, 1024))
       ->transform(decimal());
@@ -170,7 +151,7 @@ void add_check_command(CLI::App& app, CommandContext& context) {
   command->add_option("--capsules", arguments->capsules,
                       "Folder in which to save failed cases, to be judged again with compare");
   command->add_option("--shard", arguments->shard,
-                      "Only every N-th case, beginning with the I-th: I/N");
+                      "Only every N-th case, beginning with the I-th: I/N; see kdacheck merge");
   command
       ->add_option("--device", arguments->device,
                    "Where CUDA kernels run: cpu (the executor), gpu, auto")

@@ -19,6 +19,7 @@ constexpr const char* kExamples = R"(Examples:
   kdacheck compare result.h5 fixture.h5           a result that was made elsewhere
   kdacheck gen --op chunk_kda --T 100 -o case.h5  a new fixture
   kdacheck fit samples.csv --base-chunk 8192      a latency model
+  kdacheck merge 1.json 2.json -o check.json      shards of one run
   kdacheck report check.json -o report.html       one page of it all
   kdacheck bench --quick                          times; --counters, --compare
   kdacheck list contracts                         what the entry points accept
@@ -40,6 +41,7 @@ int run_program(int argc, char** argv) {
   add_fuzz_command(app, context);
   add_gen_command(app, context);
   add_list_command(app, context);
+  add_merge_command(app, context);
   add_mutate_command(app, context);
   add_fit_command(app, context);
   add_predict_command(app, context);

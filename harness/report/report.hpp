@@ -6,15 +6,32 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace kda::harness {
 
 /// Failures with place and repeat command, then a table of verdicts by implementation.
 [[nodiscard]] std::string to_text(const RunReport& report);
 
-/// Format "kdacheck-report", version 1: environment, counts, results.
+inline constexpr std::string_view kReportFormat = "kdacheck-report";
+inline constexpr int kReportVersion = 1;
+
+/// Where, which part of what, counts, results: everything that read_report needs to give the same
+/// report again. Of this machine's environment unless another is given.
 [[nodiscard]] nlohmann::json to_json(const RunReport& report);
+[[nodiscard]] nlohmann::json to_json(const RunReport& report, const nlohmann::json& environment);
+
+/// A report that was written as JSON.
+struct StoredReport {
+  std::filesystem::path file;
+  RunReport report;
+  nlohmann::json environment;
+};
+
+/// Reads what to_file_text(to_json(report)) wrote. Throws, naming file and place, kFileUnreadable,
+/// kReportTruncated for one that ends in the middle, kReportUnknown for another kind of file,
+/// kShardVersion for one of another version of this program.
+[[nodiscard]] StoredReport read_report(const std::filesystem::path& file);
 
 /// JSON as reports hold it: indented, bytes that are not UTF-8 replaced, a newline at the end.
 [[nodiscard]] std::string to_file_text(const nlohmann::json& json);

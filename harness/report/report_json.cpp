@@ -12,6 +12,7 @@ namespace {
 
 nlohmann::json to_json(const CaseResult& result) {
   nlohmann::json json{
+      {"item", result.item},
       {"name", result.case_name},
       {"op", result.op},
       {"implementation", result.implementation},
@@ -49,6 +50,32 @@ nlohmann::json to_json(const RunBias& bias) {
           {"passed", !bias.failed}};
 }
 
+nlohmann::json to_json(const RunOrigin& origin) {
+  return {{"index", origin.shard_index},
+          {"count", origin.shard_count},
+          {"items", origin.items},
+          {"inputs", origin.inputs}};
+}
+
+nlohmann::json to_json(const KnownFailure& entry) {
+  return {{"implementation", entry.implementation},
+          {"case", entry.test_case},
+          {"code", entry.code},
+          {"reason", entry.reason},
+          {"expires", entry.expires},
+          {"expired", entry.expired},
+          {"excused", entry.excused},
+          {"failed", entry.failed},
+          {"passed", entry.passed}};
+}
+
+template <class T>
+nlohmann::json list_of(const std::vector<T>& items) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const T& item : items) list.push_back(to_json(item));
+  return list;
+}
+
 }  // namespace
 
 nlohmann::json environment() {
@@ -66,17 +93,19 @@ std::string to_file_text(const nlohmann::json& json) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-nlohmann::json to_json(const RunReport& report) {
+nlohmann::json to_json(const RunReport& report) { return to_json(report, environment()); }
+
+nlohmann::json to_json(const RunReport& report, const nlohmann::json& environment) {
   nlohmann::json counts;
   for (std::uint8_t i = 0; i < kVerdictCount; ++i)
     counts[std::string(name(static_cast<Verdict>(i)))] = report.counts[i];
-  nlohmann::json results = nlohmann::json::array();
-  for (const CaseResult& result : report.results) results.push_back(to_json(result));
-  nlohmann::json biases = nlohmann::json::array();
-  for (const RunBias& bias : report.biases) biases.push_back(to_json(bias));
-  return {{"format", "kdacheck-report"},
-          {"version", 1},
-          {"environment", environment()},
+  return {{"format", kReportFormat},
+          {"version", kReportVersion},
+          {"environment", environment},
+          {"shard", to_json(report.origin)},
+          {"options", report.origin.options},
+          {"implementations", report.asked},
+          {"known_failures", list_of(report.known_failures)},
           {"cases", report.cases},
           {"required", report.required()},
           {"run", report.compared()},
@@ -84,10 +113,10 @@ nlohmann::json to_json(const RunReport& report) {
           {"idle", report.idle},
           {"notes", report.notes},
           {"input_errors", report.input_errors},
-          {"bias", biases},
+          {"bias", list_of(report.biases)},
           {"interrupted", report.interrupted},
           {"seconds", report.seconds},
-          {"results", results}};
+          {"results", list_of(report.results)}};
 }
 
 }  // namespace kda::harness

@@ -201,6 +201,12 @@ std::string to_text(const RunReport& report) {
   if (report.interrupted) text += "interrupted: the cases after these were not run\n";
   for (const std::string& implementation : report.idle)
     text += one_line(implementation) + " was asked for and judged no case\n";
+  if (report.origin.is_part()) {
+    text += fmt::format(
+        "shard {} of {}: what all cases together say, such as the bias of the run, is judged by "
+        "kdacheck merge\n",
+        report.origin.shard_index, report.origin.shard_count);
+  }
   if (report.compared() == 0) text += "nothing was compared\n";
   return text;
 }

@@ -24,6 +24,7 @@ struct Evidence {
 
 /// The verdict on one case and one implementation, with what led to it.
 struct CaseResult {
+  std::int64_t item = 0;  ///< place of the case among all that were asked for, shards together
   std::string case_name;
   std::string file;  ///< as given on the command line; empty for case lines
   std::string line;  ///< the case line; empty for files

@@ -2,6 +2,7 @@
 
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
+#include "harness/fixture/sha256.hpp"
 #include "harness/run/capsule.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/run/known_failures.hpp"
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -28,18 +30,27 @@ namespace {
 
 /// A file to read, or a case line to make.
 struct WorkItem {
-  std::filesystem::path file;
-  std::optional<CaseLine> line;
+  std::int64_t index = 0;  ///< among all, before shards
+  std::filesystem::path file{};
+  std::optional<CaseLine> line{};
+  std::string below{};  ///< name of the file below the path that was asked for
 
   [[nodiscard]] std::string label() const { return line ? to_string(*line) : file.string(); }
 };
+
+/// What makes the item the same one on another machine; contents are not read for that.
+std::string identity(const WorkItem& item) {
+  if (item.line) return "case " + to_string(*item.line) + "\n";
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(item.file, error);
+  return "file " + item.below + " " + (error ? "?" : std::to_string(bytes)) + "\n";
+}
 
 /// Everything that is fixed before the first case is read.
 struct Plan {
   std::vector<WorkItem> items;
   std::vector<const Implementation*> implementations;  ///< empty = all
   std::deque<Implementation> external;                 ///< those of them not built in
-  std::vector<KnownFailure> known_failures;
   Judging judging;
 };
 
@@ -70,19 +81,52 @@ std::vector<WorkItem> work_items(const RunOptions& options, RunReport& report) {
   for (const auto& path : options.paths) {
     add_input(report, [&] {
       FixtureSearch found = search_fixtures(path);
-      for (auto& file : found.files) all.push_back({std::move(file), std::nullopt});
+      for (auto& file : found.files) {
+        std::string below =
+            (file == path ? path.filename() : file.lexically_relative(path)).string();
+        all.push_back({.file = std::move(file), .line = {}, .below = std::move(below)});
+      }
       for (const std::string& problem : found.problems)
         report.input_errors.emplace_back(Error(ErrorCode::kPathNotFound, problem).what());
     });
   }
   for (const auto& file : options.case_files) {
     add_input(report, [&] {
-      for (CaseLine& line : read_case_list(file)) all.push_back({{}, std::move(line)});
+      for (CaseLine& line : read_case_list(file)) all.push_back({.line = std::move(line)});
     });
   }
   for (const std::string& line : options.case_lines)
-    add_input(report, [&] { all.push_back({{}, parse_case_line(line)}); });
+    add_input(report, [&] { all.push_back({.line = parse_case_line(line)}); });
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].index = static_cast<std::int64_t>(i);
   return all;
+}
+
+/// What verdicts depend on besides the cases.
+std::map<std::string, std::string> deciding_options(const RunOptions& options) {
+  std::map<std::string, std::string> set;
+  const auto add = [&set](const char* option, std::string value) {
+    if (!value.empty()) set[option] = std::move(value);
+  };
+  add("--policy", options.policy);
+  if (options.formats) add("--formats", to_string(*options.formats));
+  add("--filter", options.filter);
+  if (options.laws) add("--laws", "yes");
+  if (!options.capsules.empty()) add("--capsules", "yes");
+  if (options.repeats != 1) add("--repeat", std::to_string(options.repeats));
+  if (options.external.timeout != ExternalOptions{}.timeout)
+    add("--timeout", fmt::format("{}", options.external.timeout));
+  add("kernels", options.kernel_arguments);
+  return set;
+}
+
+RunOrigin origin_of(const RunOptions& options, const std::vector<WorkItem>& all) {
+  std::string list;
+  for (const WorkItem& item : all) list += identity(item);
+  return {.shard_index = options.shard_index,
+          .shard_count = options.shard_count,
+          .items = static_cast<std::int64_t>(all.size()),
+          .inputs = sha256_hex(list),
+          .options = deciding_options(options)};
 }
 
 Plan plan_run(const RunOptions& options, RunReport& report) {
@@ -102,13 +146,13 @@ Plan plan_run(const RunOptions& options, RunReport& report) {
   plan.judging.repeats = options.repeats;
   plan.judging.keep_evidence = !options.capsules.empty();
   if (!options.known_failures.empty())
-    plan.known_failures = read_known_failures(options.known_failures, utc_date());
+    report.known_failures = read_known_failures(options.known_failures, utc_date());
 
+  report.asked = options.implementations;
   std::vector<WorkItem> all = work_items(options, report);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (static_cast<std::int64_t>(i) % options.shard_count == options.shard_index - 1) {
-      plan.items.push_back(std::move(all[i]));
-    }
+  report.origin = origin_of(options, all);
+  for (WorkItem& item : all) {
+    if (report.origin.holds(item.index)) plan.items.push_back(std::move(item));
   }
   return plan;
 }
@@ -202,57 +246,12 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
         1, unreadable(item, Error(ErrorCode::kFileUnreadable, item.label() + ": " + error.what())));
   }
   for (CaseResult& result : results) {
+    result.item = item.index;
     result.command = repeat_command(options, result);
     if (result.evidence) save_capsule(options, result);
   }
   compare_with_peers(results);
   return results;
-}
-
-}  // namespace
-
-std::int64_t RunReport::compared() const {
-  return std::ranges::count_if(results, [](const CaseResult& r) { return was_run(r.verdict); });
-}
-
-std::int64_t RunReport::failures() const {
-  return std::ranges::count_if(results, [](const CaseResult& r) { return is_failure(r.verdict); });
-}
-
-Exit RunReport::exit_status() const {
-  if (interrupted) return Exit::kInterrupted;
-  if (!input_errors.empty() || count(Verdict::kFixtureError) > 0) return Exit::kBadInput;
-  const bool biased = std::ranges::any_of(biases, &RunBias::failed);
-  if (failures() > 0 || biased || unexpected_pass) return Exit::kFailed;
-  const bool nothing = count(Verdict::kPassed) == 0;  // known failures prove nothing
-  if (nothing || count(Verdict::kSkipped) > 0 || !idle.empty()) return Exit::kUnavailable;
-  return Exit::kSuccess;
-}
-
-namespace {
-
-/// Implementations asked for by name that no case was run with.
-std::vector<std::string> idle_implementations(const Plan& plan, const RunReport& report) {
-  std::vector<std::string> idle;
-  for (const Implementation* implementation : plan.implementations) {
-    const bool ran = std::ranges::any_of(report.results, [&](const CaseResult& result) {
-      return result.implementation == implementation->name && was_run(result.verdict);
-    });
-    if (!ran) idle.push_back(implementation->name);
-  }
-  return idle;
-}
-
-/// Everything that is known once all results are there.
-void conclude(Plan& plan, RunReport& report) {
-  apply_known_failures(plan.known_failures, report.results);
-  for (const CaseResult& result : report.results)
-    ++report.counts[static_cast<std::size_t>(result.verdict)];
-  report.interrupted = interrupted();
-  report.idle = idle_implementations(plan, report);
-  KnownFailureNotes notes = notes_on(plan.known_failures);
-  report.notes = std::move(notes.lines);
-  report.unexpected_pass = notes.unexpected_pass;
 }
 
 }  // namespace
@@ -284,12 +283,11 @@ RunReport run(const RunOptions& options, const Progress& progress) {
   worker();
   threads.clear();  // joins
 
-  for (auto& of_item : results) {
-    if (!of_item.empty()) ++report.cases;
+  for (auto& of_item : results)
     for (CaseResult& result : of_item) report.results.push_back(std::move(result));
-  }
-  report.biases = run_biases(report.results);
-  conclude(plan, report);
+  apply_known_failures(report.known_failures, report.results);
+  report.interrupted = interrupted();
+  report.conclude();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

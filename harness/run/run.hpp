@@ -1,10 +1,8 @@
 #pragma once
 
 #include "harness/implementation/external.hpp"
-#include "harness/run/judge.hpp"
-#include "harness/run/run_bias.hpp"
+#include "harness/run/run_report.hpp"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -33,30 +31,6 @@ struct RunOptions {
   std::filesystem::path known_failures;  ///< list of them, or empty
   std::int64_t jobs = 1;                 ///< cases judged at once
   std::string program = "kdacheck";      ///< how repeat commands call this program
-};
-
-/// What came of it.
-struct RunReport {
-  std::vector<CaseResult> results;  ///< in the order of the work list
-  std::array<std::int64_t, kVerdictCount> counts{};
-  std::int64_t cases = 0;                 ///< read and matched by the filter
-  std::vector<std::string> input_errors;  ///< one line each: paths and case lines that are no input
-  std::vector<std::string> idle;   ///< implementations asked for by name that ran no case at all
-  std::vector<std::string> notes;  ///< on the list of known failures, one line each
-  bool unexpected_pass = false;    ///< a known failure passed
-  bool interrupted = false;
-  std::vector<RunBias> biases;  ///< of implementations that `derived` judged
-  double seconds = 0;
-
-  [[nodiscard]] std::int64_t count(Verdict verdict) const {
-    return counts[static_cast<std::size_t>(verdict)];
-  }
-  /// Pairs of case and implementation that were asked for, and cases that could not be read.
-  [[nodiscard]] std::int64_t required() const { return static_cast<std::int64_t>(results.size()); }
-  /// Those that were run and judged, known failures too.
-  [[nodiscard]] std::int64_t compared() const;
-  [[nodiscard]] std::int64_t failures() const;
-  [[nodiscard]] Exit exit_status() const;
 };
 
 /// Called after every case, in no particular order, never concurrently.

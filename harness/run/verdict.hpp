@@ -40,6 +40,13 @@ inline constexpr std::uint8_t kVerdictCount = 11;
   return "?";
 }
 
+/// The verdict with this name, or kVerdictCount of them: there is none.
+[[nodiscard]] constexpr std::uint8_t find_verdict(std::string_view text) noexcept {
+  std::uint8_t i = 0;
+  while (i < kVerdictCount && name(static_cast<Verdict>(i)) != text) ++i;
+  return i;
+}
+
 /// The implementation was run and did wrong: exit status 1.
 [[nodiscard]] constexpr bool is_failure(Verdict verdict) noexcept {
   return verdict == Verdict::kFailed || verdict == Verdict::kRefused ||

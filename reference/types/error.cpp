@@ -175,6 +175,20 @@ constexpr auto kErrors = std::to_array<ErrorInfo>({
     {kBenchFileInvalid, "bench_file_invalid",
      "The file is not one of benchmark results or of counters that can be compared.",
      "pass two files that the same version of kdacheck bench wrote"},
+    {kReportTruncated, "report_truncated", "The file ends in the middle: it was not written whole.",
+     "run that shard again; a report that is whole is renamed into place"},
+    {kReportUnknown, "report_unknown", "The file holds no results of kdacheck check.",
+     "pass files that kdacheck check --json wrote"},
+    {kShardMissing, "shard_missing", "A shard of the run is not among the files.",
+     "pass the results of all N shards"},
+    {kShardRepeated, "shard_repeated", "A shard of the run was given twice.",
+     "pass each shard once"},
+    {kShardVersion, "shard_version", "A shard was run by another version of kdacheck.",
+     "run and merge all shards with one version"},
+    {kShardOptions, "shard_options", "A shard was run with other options.",
+     "run all shards with the same options, --shard, --jobs and the reports excepted"},
+    {kShardInputs, "shard_inputs", "A shard was made of another set of fixtures or case lines.",
+     "run all shards on the same files and case lines, in the same order"},
 });
 
 }  // namespace

@@ -86,6 +86,13 @@ enum class ErrorCode : std::uint16_t {
   kAttributeInvalid = 514,
   kResultMalformed = 515,
   kBenchFileInvalid = 516,
+  kReportTruncated = 517,
+  kReportUnknown = 518,
+  kShardMissing = 519,
+  kShardRepeated = 520,
+  kShardVersion = 521,
+  kShardOptions = 522,
+  kShardInputs = 523,
 };
 
 /// One row of the table of errors.
