@@ -136,6 +136,8 @@ StoredReport merge_shards(std::vector<StoredReport> shards) {
     add_known_failures(report.known_failures, part.known_failures);
     add_input_errors(report.input_errors, part.input_errors);
     report.interrupted = report.interrupted || part.interrupted;
+    if (report.stopped.empty()) report.stopped = std::move(part.stopped);
+    report.not_run += part.not_run;
     report.seconds += part.seconds;
   }
   std::ranges::stable_sort(report.results, {}, &CaseResult::item);

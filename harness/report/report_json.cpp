@@ -115,6 +115,8 @@ nlohmann::json to_json(const RunReport& report, const nlohmann::json& environmen
           {"input_errors", report.input_errors},
           {"bias", list_of(report.biases)},
           {"interrupted", report.interrupted},
+          {"stopped", report.stopped},
+          {"not_run", report.not_run},
           {"seconds", report.seconds},
           {"results", list_of(report.results)}};
 }

@@ -198,7 +198,12 @@ std::string to_text(const RunReport& report) {
   for (const std::string& note : report.notes) text += one_line(note) + "\n";
   text += table(report) + bound_table(report);
   text += summary(report);
-  if (report.interrupted) text += "interrupted: the cases after these were not run\n";
+  if (report.interrupted)
+    text += fmt::format("interrupted: {} more cases were not run\n", report.not_run);
+  if (!report.stopped.empty()) {
+    text += fmt::format("stopped: {}: {} more cases were not run\n", one_line(report.stopped),
+                        report.not_run);
+  }
   for (const std::string& implementation : report.idle)
     text += one_line(implementation) + " was asked for and judged no case\n";
   if (report.origin.is_part()) {

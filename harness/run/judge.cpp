@@ -6,7 +6,9 @@
 #include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
+#include <algorithm>
 #include <exception>
+#include <initializer_list>
 #include <utility>
 
 namespace kda::harness {
@@ -21,11 +23,15 @@ void set(CaseResult& result, Verdict verdict, std::string_view code, std::string
 /// An error came where `expected` says what should have.
 void judge_error(const Expected& expected, std::string_view code, const std::string& message,
                  CaseResult& result) {
-  if (code == name(ErrorCode::kExecutorFault) || code == name(ErrorCode::kCudaRuntime)) {
+  using enum ErrorCode;
+  const auto is_one_of = [code](std::initializer_list<ErrorCode> codes) {
+    return std::ranges::any_of(codes, [code](ErrorCode one) { return code == name(one); });
+  };
+  if (is_one_of({kExecutorFault, kCudaRuntime, kDeviceLost, kOutOfMemory})) {
     set(result, Verdict::kFailed, code, message);  // a fault of the kernel, not a refusal
-  } else if (code == name(ErrorCode::kDeviceUnavailable)) {
+  } else if (is_one_of({kDeviceUnavailable, kArchitectureUnsupported})) {
     set(result, Verdict::kSkipped, code, message);
-  } else if (code == name(ErrorCode::kImplementationUnsupported)) {
+  } else if (code == name(kImplementationUnsupported)) {
     set(result, Verdict::kUnsupported, code, message);
   } else if (!expected.error) {
     set(result, Verdict::kRefused, code, "refused a case that its contract accepts: " + message);

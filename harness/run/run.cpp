@@ -193,8 +193,26 @@ CaseResult unreadable(const WorkItem& item, const Error& error) {
   return result;
 }
 
-/// Judges a case by all who are asked, or by all who serve it, and adds to `results`.
-void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& options,
+/// All who are asked, or all who serve the case.
+std::vector<const Implementation*> serving(const Plan& plan, const Case& test_case) {
+  if (!plan.implementations.empty()) return plan.implementations;
+  std::vector<const Implementation*> all;
+  for (const Implementation& implementation : all_implementations()) {
+    if (implementation.on_request || unsupported(implementation, test_case)) continue;
+    all.push_back(&implementation);
+  }
+  if (all.empty()) all.push_back(&all_implementations().front());  // says so: no case is lost
+  return all;
+}
+
+/// After this nothing on the device can be run by this process: every call would fail.
+bool lost_the_device(const CaseResult& result) {
+  return result.code == name(ErrorCode::kDeviceLost) && is_failure(result.verdict);
+}
+
+/// Judges a case by all who are asked, or by all who serve it, and adds to `results`; false when it
+/// stopped before the last because the device was lost.
+bool judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& options,
                   std::vector<CaseResult>& results) {
   CaseAnswers answers(test_case);
   const auto judge_by = [&](const Implementation& implementation) {
@@ -207,13 +225,11 @@ void judge_by_all(const Case& test_case, const Plan& plan, const RunOptions& opt
       judge_by_laws(test_case, implementation, options.kernels, results.back());
     }
   };
-  for (const Implementation* implementation : plan.implementations) judge_by(*implementation);
-  if (!plan.implementations.empty()) return;
-  for (const Implementation& implementation : all_implementations()) {
-    if (implementation.on_request || unsupported(implementation, test_case)) continue;
-    judge_by(implementation);
+  for (const Implementation* implementation : serving(plan, test_case)) {
+    judge_by(*implementation);
+    if (lost_the_device(results.back())) return false;
   }
-  if (results.empty()) judge_by(all_implementations().front());  // says so: no case is lost
+  return true;
 }
 
 /// A capsule that cannot be written is worth less than the verdict.
@@ -226,16 +242,23 @@ void save_capsule(const RunOptions& options, CaseResult& result) {
   result.evidence.reset();
 }
 
-/// The results of one work item; nothing when the filter leaves it out.
-std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOptions& options) {
+/// What came of one work item.
+struct ItemResults {
+  std::vector<CaseResult> results;  ///< none when the filter leaves the case out
+  bool whole = false;               ///< not when the run was ended meanwhile
+};
+
+ItemResults work(const WorkItem& item, const Plan& plan, const RunOptions& options) {
   std::vector<CaseResult> results;
+  bool whole = true;
   try {
     const Case test_case = read_or_make(item);
     if (!options.filter.empty() && fnmatch(options.filter.c_str(), test_case.name.c_str(), 0) != 0)
-      return {};
-    judge_by_all(test_case, plan, options, results);
+      return {{}, true};
+    whole = judge_by_all(test_case, plan, options, results);
   } catch (const Interrupted&) {
-    // What was judged before stands; the implementation that was stopped did nothing wrong.
+    whole = false;  // what was judged before stands; the implementation that was stopped did
+                    // nothing wrong.
   } catch (const Error& error) {
     results.assign(1, unreadable(item, error));
   } catch (const std::bad_alloc&) {
@@ -251,8 +274,62 @@ std::vector<CaseResult> work(const WorkItem& item, const Plan& plan, const RunOp
     if (result.evidence) save_capsule(options, result);
   }
   compare_with_peers(results);
-  return results;
+  return {std::move(results), whole};
 }
+
+/// Takes the items one after the other, in several threads, until all are done, SIGINT comes or the
+/// device is lost; in the order of the items.
+class Course {
+ public:
+  Course(const Plan& plan, const RunOptions& options, const Progress& progress)
+      : plan_(plan), options_(options), progress_(progress), items_(plan.items.size()) {}
+
+  void run() {
+    std::vector<std::jthread> threads;
+    const auto most = std::min(options_.jobs, static_cast<std::int64_t>(items_.size()));
+    try {
+      for (std::int64_t i = 1; i < most; ++i) threads.emplace_back([this] { work_off(); });
+    } catch (const std::system_error&) {
+      // Fewer threads than asked for take longer, that is all.
+    }
+    work_off();
+  }
+
+  /// Once run() is over.
+  void report_to(RunReport& report) {
+    for (ItemResults& item : items_) {
+      if (!item.whole) ++report.not_run;
+      for (CaseResult& result : item.results) report.results.push_back(std::move(result));
+    }
+    report.stopped = stopped_;
+  }
+
+ private:
+  void work_off() {
+    for (std::size_t i = next_++; i < items_.size() && goes_on(); i = next_++) {
+      items_[i] = work(plan_.items[i], plan_, options_);
+      const std::lock_guard lock(mutex_);
+      progress_(++done_, static_cast<std::int64_t>(items_.size()), plan_.items[i].label());
+      const auto lost = std::ranges::find_if(items_[i].results, lost_the_device);
+      if (lost == items_[i].results.end() || !stopped_.empty()) continue;
+      stopped_ = fmt::format("{} at {} of {}", lost->code, lost->case_name, lost->implementation);
+    }
+  }
+
+  bool goes_on() {
+    const std::lock_guard lock(mutex_);
+    return stopped_.empty() && !interrupted();
+  }
+
+  const Plan& plan_;
+  const RunOptions& options_;
+  const Progress& progress_;
+  std::vector<ItemResults> items_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;
+  std::int64_t done_ = 0;
+  std::string stopped_;
+};
 
 }  // namespace
 
@@ -262,29 +339,9 @@ RunReport run(const RunOptions& options, const Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const InterruptGuard guard;
 
-  std::vector<std::vector<CaseResult>> results(plan.items.size());
-  std::atomic<std::size_t> next = 0;
-  std::mutex reporting;
-  std::int64_t done = 0;
-  const auto worker = [&] {
-    for (std::size_t i = next++; i < plan.items.size() && !interrupted(); i = next++) {
-      results[i] = work(plan.items[i], plan, options);
-      const std::lock_guard lock(reporting);
-      progress(++done, static_cast<std::int64_t>(plan.items.size()), plan.items[i].label());
-    }
-  };
-  std::vector<std::jthread> threads;
-  const auto most = std::min(options.jobs, static_cast<std::int64_t>(plan.items.size()));
-  try {
-    for (std::int64_t i = 1; i < most; ++i) threads.emplace_back(worker);
-  } catch (const std::system_error&) {
-    // Fewer threads than asked for take longer, that is all.
-  }
-  worker();
-  threads.clear();  // joins
-
-  for (auto& of_item : results)
-    for (CaseResult& result : of_item) report.results.push_back(std::move(result));
+  Course course(plan, options, progress);
+  course.run();
+  course.report_to(report);
   apply_known_failures(report.known_failures, report.results);
   report.interrupted = interrupted();
   report.conclude();

@@ -35,7 +35,8 @@ Exit RunReport::exit_status() const {
   const bool biased = std::ranges::any_of(biases, &RunBias::failed);
   if (failures() > 0 || biased || unexpected_pass) return Exit::kFailed;
   const bool nothing = count(Verdict::kPassed) == 0;  // known failures prove nothing
-  if (nothing || count(Verdict::kSkipped) > 0 || !idle.empty()) return Exit::kUnavailable;
+  if (nothing || count(Verdict::kSkipped) > 0 || !idle.empty() || not_run > 0)
+    return Exit::kUnavailable;
   return Exit::kSuccess;
 }
 

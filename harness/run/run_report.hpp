@@ -42,6 +42,8 @@ struct RunReport {
   std::vector<std::string> notes;  ///< on the list of known failures, one line each
   bool unexpected_pass = false;    ///< a known failure passed
   bool interrupted = false;
+  std::string stopped;       ///< why the run ended before its last case, if not interrupted
+  std::int64_t not_run = 0;  ///< cases that the end of the run left out, or not all of one
   std::vector<RunBias> biases;  ///< of implementations that `derived` judged
   double seconds = 0;
 
