@@ -73,6 +73,33 @@ def repeated(results):
     return sum(count - 1 for count in Counter(result.key for result in results).values())
 
 
+def shard_of(source):
+    """(index, count, inputs) of a file that holds one of several shards, else None."""
+    shard = source.data.get("shard")
+    if not isinstance(shard, dict):
+        return None
+    index, count = shard.get("index"), shard.get("count")
+    whole = all(isinstance(x, int) and not isinstance(x, bool) for x in (index, count))
+    return (index, count, str(shard.get("inputs"))) if whole and 1 <= index <= count and count > 1 else None
+
+
+def shard_notes(sources):
+    """One line for every run of which there are only shards: which are missing, and what none of them can say."""
+    runs = defaultdict(set)
+    for source in sources:
+        if shard := shard_of(source):
+            runs[shard[1:]].add(shard[0])
+    notes = []
+    for (count, _), there in runs.items():
+        missing = sorted(set(range(1, min(count, 10_000) + 1)) - there)
+        if missing:
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            notes.append(f"{len(there)} of {count} shards: not {', '.join(map(str, missing[:5]))}{more}")
+        else:
+            notes.append(f"all {count} shards, each judged alone: whether errors lean over the whole run is for kdacheck merge")
+    return notes
+
+
 def counts(results):
     return Counter(result.verdict for result in results)
 

@@ -48,6 +48,9 @@ def headline(inputs, results, lines):
         errors = len(source.data.get("input_errors", []))
         if errors or source.data.get("interrupted") is True:
             out.append((f"{source.path}: " + ("interrupted" if source.data.get("interrupted") is True else f"{plural(errors, 'input')} could not be read"), "bad"))
+        if source.data.get("stopped"):
+            out.append((f"{source.path}: stopped before its last case", "bad"))
+    out += [(note, "bad" if " shards: not " in note else "") for note in check.shard_notes(inputs.of("check"))]
     for entry, path in check.biases(inputs.of("check")):
         if entry.get("passed") is False:
             out.append((f"{path}: the errors of {entry['implementation']} lean to one side over the run", "bad"))

@@ -121,7 +121,9 @@ def input_errors(sources):
     lines += [f"{source.path}: {error}" for source in sources for error in source.data.get("input_errors", [])]
     lines += [f"{source.path}: interrupted, the cases after these were not run" for source in sources
               if source.data.get("interrupted") is True]
-    return "".join(note(line, "bad") for line in lines)
+    lines += [f"{source.path}: stopped, {source.data['stopped']}: {source.data.get('not_run')} more cases were not run"
+              for source in sources if source.data.get("stopped")]
+    return "".join(note(line, "bad") for line in lines) + "".join(note(line) for line in check.shard_notes(sources))
 
 
 def accuracy(results, figures):

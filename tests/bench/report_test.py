@@ -176,6 +176,22 @@ class PageTest(Case):
         self.assertIn("1 result stand in more than one file", self.made(paths["a"], paths["a"])[0])
 
 
+    def test_parts_of_a_run_say_so(self):
+        def part(index, **more):
+            return samples.report([samples.result(f"case{index}")], shard={"index": index, "count": 3, "items": 3, "inputs": "ab"}, **more)
+
+        paths = self.files(a=part(1), b=part(2), c=part(3), whole=samples.report([], shard={"index": 1, "count": 1}))
+        self.assertIn("2 of 3 shards: not 2", self.made(paths["a"], paths["c"])[0])
+        self.assertIn("all 3 shards, each judged alone", self.made(paths["a"], paths["b"], paths["c"])[0])
+        self.assertNotIn("shard", self.made(paths["whole"])[1])
+
+    def test_a_run_that_stopped_says_so(self):
+        path = self.files(check=samples.report([samples.result("one")], stopped="device_lost at x of y", not_run=7))["check"]
+        text, _ = self.made(path)
+        self.assertIn("device_lost at x of y: 7 more cases were not run", text)
+        self.assertIn("stopped before its last case", text)
+
+
 class RefusedTest(Case):
     def test_what_is_no_report(self):
         good = json.dumps(samples.good())
