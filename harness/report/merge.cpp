@@ -106,10 +106,10 @@ void add_known_failures(std::vector<KnownFailure>& all, const std::vector<KnownF
   }
 }
 
-/// Every shard looks at all paths, so each names the same ones.
-void add_input_errors(std::vector<std::string>& all, const std::vector<std::string>& part) {
-  for (const std::string& error : part)
-    if (std::ranges::find(all, error) == all.end()) all.push_back(error);
+/// Every shard looks at all paths, so each names the same lines.
+void add_lines(std::vector<std::string>& all, const std::vector<std::string>& part) {
+  for (const std::string& line : part)
+    if (std::ranges::find(all, line) == all.end()) all.push_back(line);
 }
 
 }  // namespace
@@ -134,7 +134,8 @@ StoredReport merge_shards(std::vector<StoredReport> shards) {
     RunReport& part = shard->report;
     std::ranges::move(part.results, std::back_inserter(report.results));
     add_known_failures(report.known_failures, part.known_failures);
-    add_input_errors(report.input_errors, part.input_errors);
+    add_lines(report.input_errors, part.input_errors);
+    add_lines(report.halves, part.halves);
     report.interrupted = report.interrupted || part.interrupted;
     if (report.stopped.empty()) report.stopped = std::move(part.stopped);
     report.not_run += part.not_run;

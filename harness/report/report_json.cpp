@@ -110,6 +110,7 @@ nlohmann::json to_json(const RunReport& report, const nlohmann::json& environmen
           {"required", report.required()},
           {"run", report.compared()},
           {"counts", counts},
+          {"halves", report.halves},
           {"idle", report.idle},
           {"notes", report.notes},
           {"input_errors", report.input_errors},

@@ -140,6 +140,7 @@ RunReport read(const json& top) {
     }
   }
   report.input_errors = top.at("input_errors").get<std::vector<std::string>>();
+  report.halves = top.at("halves").get<std::vector<std::string>>();
   report.interrupted = top.at("interrupted").get<bool>();
   report.stopped = top.at("stopped").get<std::string>();
   report.not_run = top.at("not_run").get<std::int64_t>();

@@ -86,6 +86,7 @@ std::vector<WorkItem> work_items(const RunOptions& options, RunReport& report) {
             (file == path ? path.filename() : file.lexically_relative(path)).string();
         all.push_back({.file = std::move(file), .line = {}, .below = std::move(below)});
       }
+      for (const auto& half : found.halves) report.halves.push_back(half.string());
       for (const std::string& problem : found.problems)
         report.input_errors.emplace_back(Error(ErrorCode::kPathNotFound, problem).what());
     });
@@ -182,6 +183,15 @@ Case read_or_make(const WorkItem& item) {
   return fixture;
 }
 
+/// By its name alone, so that nothing else of it need be read. What has none to be read is not left
+/// out: reading it all says why.
+bool left_out(const WorkItem& item, const std::string& filter) {
+  if (filter.empty()) return false;
+  const std::optional<std::string> name =
+      item.line ? to_string(*item.line) : read_fixture_name(item.file);
+  return name && fnmatch(filter.c_str(), name->c_str(), 0) != 0;
+}
+
 CaseResult unreadable(const WorkItem& item, const Error& error) {
   CaseResult result;
   result.case_name = item.file.stem().string();
@@ -252,9 +262,8 @@ ItemResults work(const WorkItem& item, const Plan& plan, const RunOptions& optio
   std::vector<CaseResult> results;
   bool whole = true;
   try {
+    if (left_out(item, options.filter)) return {{}, true};
     const Case test_case = read_or_make(item);
-    if (!options.filter.empty() && fnmatch(options.filter.c_str(), test_case.name.c_str(), 0) != 0)
-      return {{}, true};
     whole = judge_by_all(test_case, plan, options, results);
   } catch (const Interrupted&) {
     whole = false;  // what was judged before stands; the implementation that was stopped did

@@ -1,6 +1,7 @@
 #include "harness/run/run_report.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -51,7 +52,10 @@ void RunReport::conclude() {
   biases = run_biases(results);
   idle = idle_implementations(*this);
   KnownFailureNotes on_known = notes_on(known_failures);
-  notes = std::move(on_known.lines);
+  notes.clear();
+  for (const std::string& half : halves)
+    notes.push_back(half + ": left by a writer that was ended; no fixture, remove it");
+  std::ranges::move(on_known.lines, std::back_inserter(notes));
   unexpected_pass = on_known.unexpected_pass;
 }
 

@@ -38,12 +38,13 @@ struct RunReport {
   std::array<std::int64_t, kVerdictCount> counts{};
   std::int64_t cases = 0;                 ///< read and matched by the filter
   std::vector<std::string> input_errors;  ///< one line each: paths and case lines that are no input
+  std::vector<std::string> halves;        ///< files beside the fixtures whose writer was killed
   std::vector<std::string> idle;   ///< implementations asked for by name that ran no case at all
-  std::vector<std::string> notes;  ///< on the list of known failures, one line each
+  std::vector<std::string> notes;  ///< on known failures and on halves, one line each
   bool unexpected_pass = false;    ///< a known failure passed
   bool interrupted = false;
-  std::string stopped;       ///< why the run ended before its last case, if not interrupted
-  std::int64_t not_run = 0;  ///< cases that the end of the run left out, or not all of one
+  std::string stopped;          ///< why the run ended before its last case, if not interrupted
+  std::int64_t not_run = 0;     ///< cases that the end of the run left out, or not all of one
   std::vector<RunBias> biases;  ///< of implementations that `derived` judged
   double seconds = 0;
 
