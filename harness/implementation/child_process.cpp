@@ -1,5 +1,6 @@
 #include "harness/implementation/child_process.hpp"
 
+#include "harness/implementation/supervisor.hpp"
 #include "harness/run/interrupt.hpp"
 #include "reference/types/error.hpp"
 
@@ -8,12 +9,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,28 +46,7 @@ class Descriptor {
   int descriptor_;
 };
 
-/// The child's part, between fork and exec: async-signal-safe calls only, since other threads of
-/// the parent may have held any lock.
-[[noreturn]] void become(char* const* argv, int nothing, int output) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int changed : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM}) std::signal(changed, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-  dup2(nothing, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  close_range(STDERR_FILENO + 1, ~0U, 0);
-  execv(argv[0], argv);
-  const char* why = std::strerror(errno);
-  (void)!write(STDERR_FILENO, why, std::strlen(why));
-  _exit(127);
-}
-
-/// A running child; on destruction its whole group is killed and it is reaped.
+/// A supervisor with the program below it; on destruction all of them are killed.
 class Child {
  public:
   Child(const std::vector<std::string>& argv, int nothing, int output) {
@@ -75,15 +54,26 @@ class Child {
     pointers.reserve(argv.size() + 1);
     for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.data()));
     pointers.push_back(nullptr);
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_to_start("pipe");
+    report_.emplace(ends[0]);
+    const Descriptor to_report(ends[1]);
+    sigset_t terminate;
+    sigset_t before;
+    sigemptyset(&terminate);
+    sigaddset(&terminate, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &terminate, &before);
     pid_ = fork();
-    if (pid_ == 0) become(pointers.data(), nothing, output);
+    if (pid_ == 0) supervise({pointers.data(), nothing, output, to_report.get()});
+    const int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
     if (pid_ < 0) fail_to_start("fork");
-    setpgid(pid_, pid_);  // here too: whoever comes first
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() {
-    if (pid_ > 0) (void)end();
+    if (pid_ > 0) end();
   }
 
   /// Still a zombie then, so that its number cannot be another process's yet.
@@ -93,19 +83,29 @@ class Child {
            info.si_pid == pid_;
   }
 
-  /// Kills what is left of the group; the status of the child as waitpid gives it.
-  int end() {
-    kill(-pid_, SIGKILL);
-    kill(pid_, SIGKILL);
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  /// Kills whatever still runs and waits for it.
+  void end() {
+    kill(pid_, SIGTERM);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
     pid_ = 0;
-    return status;
+  }
+
+  /// The status of the program as waitpid gives it, once it has ended by itself.
+  [[nodiscard]] int status() const {
+    SupervisedEnd end;
+    ssize_t got = 0;
+    while ((got = read(report_->get(), &end, sizeof end)) < 0 && errno == EINTR) {
+    }
+    errno = end.error;
+    if (end.error != 0) fail_to_start("fork");
+    // Somebody ended the supervisor, and what it watched with it.
+    return got == sizeof end ? end.status : SIGKILL;
   }
 
  private:
   pid_t pid_ = 0;
+  std::optional<Descriptor> report_;
 };
 
 /// Appends what can be read; false at the end of the output.
@@ -147,9 +147,10 @@ ChildEnd run_child(const std::vector<std::string>& argv, double seconds) {
     poll(&wait, 1, open ? kPollMs : 1);
     if (open) open = drain(output.get(), end.output);
   }
-  const int status = child.end();
+  child.end();
   drain(output.get(), end.output);
   if (end.kind == ChildEnd::Kind::kTimedOut) return end;
+  const int status = child.status();
   end.kind = WIFSIGNALED(status) ? ChildEnd::Kind::kSignalled : ChildEnd::Kind::kExited;
   end.value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   return end;

@@ -14,9 +14,10 @@ struct ChildEnd {
 };
 
 /// Runs `argv` (argv[0] is a path) in a process group of its own, with nothing on standard input,
-/// and waits for at most `seconds`. Whatever is left of the group then is killed. The child dies
-/// with this process; it leaves no core file.
-/// Throws Interrupted when SIGINT ends the run meanwhile (interrupt.hpp), kOutOfMemory when no
+/// and waits for at most `seconds`. Whatever is left of it then is killed, processes that went into
+/// groups or sessions of their own too: a supervisor between it and this process adopts them. All
+/// of them die with this process. No core file is left.
+/// Throws Interrupted when a signal ends the run meanwhile (interrupt.hpp), kOutOfMemory when no
 /// process can be started. May be called from several threads.
 [[nodiscard]] ChildEnd run_child(const std::vector<std::string>& argv, double seconds);
 

@@ -18,12 +18,15 @@ InterruptGuard::InterruptGuard() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &before_interrupt_);
   sigaction(SIGTERM, &action, &before_terminate_);
+  sigaction(SIGHUP, nullptr, &before_hangup_);
+  if (before_hangup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // not under nohup
 }
 
 InterruptGuard::~InterruptGuard() {
   g_interrupted = 0;
   sigaction(SIGINT, &before_interrupt_, nullptr);
   sigaction(SIGTERM, &before_terminate_, nullptr);
+  sigaction(SIGHUP, &before_hangup_, nullptr);
 }
 
 }  // namespace kda::harness

@@ -6,11 +6,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace kda::harness {
@@ -49,6 +51,56 @@ TEST(RunChild, KillsTheWholeGroupAtTheDeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   std::this_thread::sleep_for(std::chrono::seconds(2));
   EXPECT_FALSE(std::filesystem::exists(file)) << "a grandchild lived on";
+}
+
+/// Processes whose command line holds `mark`.
+int running(const std::string& mark) {
+  int count = 0;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline", std::ios::binary);
+    const std::string line{std::istreambuf_iterator<char>(file), {}};
+    if (line.find(mark) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+/// A number of seconds to sleep that nobody else sleeps.
+std::string unique_seconds(int n) {
+  return std::to_string(100000 + n) + "." + std::to_string(getpid());
+}
+
+TEST(RunChild, KillsWhatWentIntoASessionOfItsOwn) {
+  const std::string mark = unique_seconds(1);
+  const std::string daemon = "setsid setsid sleep " + mark + " & (setsid sh -c 'sleep " + mark +
+                             " & sleep " + mark + "' &) ; ";
+  const ChildEnd late = shell(daemon + "sleep 1000", 0.5);
+  EXPECT_EQ(late.kind, ChildEnd::Kind::kTimedOut);
+  EXPECT_EQ(running(mark), 0);
+  EXPECT_EQ(shell(daemon + "sleep 0.3; exit 4").value, 4) << "left behind by one that ends";
+  EXPECT_EQ(running(mark), 0);
+}
+
+TEST(RunChild, ASupervisorThatIsKilledTakesTheProgramWithIt) {
+  const std::string mark = unique_seconds(2);
+  const ChildEnd end = shell("kill -KILL $PPID; exec sleep " + mark);
+  EXPECT_EQ(to_string(end, 1), "signal SIGKILL");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(running(mark), 0);
+}
+
+TEST(RunChild, NothingIsLeftWhenTheParentIsKilled) {
+  const std::string mark = unique_seconds(3);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    (void)shell("setsid sleep " + mark + " & sleep " + mark);
+    _exit(0);
+  }
+  while (running(mark) < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  for (int i = 0; i < 500 && running(mark) > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(running(mark), 0);
 }
 
 TEST(RunChild, DoesNotWaitForWhatTheChildLeavesBehind) {
