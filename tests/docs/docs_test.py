@@ -30,6 +30,7 @@ NOT_RUN = {
     "./kdacheck bench --interleave A B*": "A and B stand for two programs",
     "./kdacheck bench --counters*": "takes a minute; the test of the counters runs it",
     "./kdacheck mutate*": "takes a minute; tests of mutate run it",
+    "./kdacheck merge * #*": "docs/check-your-kernel.md makes the shards first, and runs it",
     "*my_kernel*": "my_kernel stands for the reader's own",
     "*plugin:./kda_plugin.so*": "a test builds that example and runs it",
 }

@@ -5,6 +5,7 @@ Usage: robustness_test.py PROGRAM SOURCE_DIR [unittest arguments]
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -84,14 +85,149 @@ class Starved(RobustnessTest):
         self.assertEqual(len(errors.splitlines()), 1)
         self.assertGreater(json.loads(report.read_text())["counts"]["passed"], 0)
 
-    def test_a_termination_is_an_interrupt(self):
+    def test_every_signal_that_asks_to_end_is_an_interrupt(self):
         lines = [a for i in range(200) for a in ("--case", f"op=kda_prefill T=512 H=4 seed={i}")]
-        process = subprocess.Popen([PROGRAM, "check", *lines, "--impl", "reference"], stdout=subprocess.PIPE, text=True)
-        time.sleep(1)
-        process.terminate()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            report = self.folder / "r.json"
+            process = subprocess.Popen([PROGRAM, "check", *lines, "--impl", "reference", "--json", report],
+                                       stdout=subprocess.PIPE, text=True)
+            time.sleep(1)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, number)
+            left = int(re.search(r"interrupted: (\d+) more cases were not run", out)[1])
+            content = json.loads(report.read_text())
+            self.assertTrue(content["interrupted"])
+            self.assertEqual(content["not_run"], left)
+            self.assertEqual(len(content["results"]) + left, 200)
+
+    def test_a_hangup_is_ignored_under_nohup(self):
+        process = subprocess.Popen(["nohup", PROGRAM, "check", "--case", "op=chunk_kda T=5 K=8 V=8", "--impl",
+                                    "exec:sleep 1; exit 77 # {in} {out}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3)
+
+    def descendants(self, mark):
+        """Processes whose command line holds the mark."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if mark.encode() in process.read_bytes():
+                    found.append(process.parent.name)
+            except OSError:
+                pass
+        return found
+
+    def sleeping(self, mark, *arguments):
+        """A run whose implementation leaves processes everywhere, once they are all there."""
+        command = f"exec:setsid sleep {mark} & (setsid setsid sleep {mark} &); sleep {mark} # {{in}} {{out}}"
+        process = subprocess.Popen([PROGRAM, "check", "--case", "op=chunk_kda T=5 K=8 V=8", "--impl", command, *arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.time() + 60
+        while time.time() < deadline and len(self.descendants(f"\0{mark}\0")) < 3:
+            time.sleep(0.02)
+        return process
+
+    def test_no_signal_leaves_a_child_process(self):
+        for i, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)):
+            mark = f"{100100 + i}.{os.getpid()}"
+            process = self.sleeping(mark)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=60)
+            if number == signal.SIGKILL:
+                deadline = time.time() + 10
+                while time.time() < deadline and self.descendants(mark):
+                    time.sleep(0.02)
+            else:
+                self.assertEqual(process.returncode, 130)
+                self.assertIn("interrupted: 1 more cases", out)
+            self.assertEqual(self.descendants(mark), [], number)
+
+    def test_a_timeout_ends_what_went_into_a_session_of_its_own(self):
+        mark = f"100200.{os.getpid()}"
+        process = self.sleeping(mark, "--timeout", "2")
         out, _ = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted", out)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("TIMED_OUT", out)
+        self.assertEqual(self.descendants(mark), [])
+
+    def test_a_small_address_space_is_one_clear_error(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20))
+
+        big = self.gen("big.h5", "--H", 8)
+        for arguments in (["check", self.gen()], ["check", "--case", "op=kda_prefill T=4000 H=8"], ["check", big, "--jobs", "8"],
+                          ["check", self.gen(), "--impl", "exec:true {in} {out}"], ["fuzz", "--impl", "fast", "--cases", "2"],
+                          ["gen", "--op", "kda_prefill", "--T", "20000", "--H", "8", "-o", self.folder / "new.h5"]):
+            done = run(*arguments, preexec_fn=limited)
+            said = done.stdout + done.stderr
+            self.assertIn(done.returncode, (0, 1, 2, 3), said)
+            self.assertNotIn("terminate called", said)
+            if done.returncode:
+                self.assertIn("out_of_memory", said, arguments)
+            self.assertLessEqual(len(done.stderr.splitlines()), 1, said)
+        self.assertFalse((self.folder / "new.h5").exists())
+
+    def test_a_full_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+            self.skipTest("no small file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", disk])
+        case = self.gen()
+        (disk / "filler").write_bytes(b"x" * 60000)
+        done = run("check", case, "--json", disk / "r.json", "--junit", disk / "r.xml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("passed", done.stdout)
+        self.assertIn("report_unwritable: " + str(disk / "r.json"), done.stderr)
+        self.assert_one_line_error(run("gen", "--op", "chunk_kda", "--T", "300", "-o", disk / "new.h5"), 2, "file_unwritable", "No space")
+        done = run("check", case, "--impl", "exec:true {in} {out}", env={**os.environ, "TMPDIR": str(disk)})
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("file_unwritable", done.stdout)
+        self.assertEqual(os.listdir(disk), ["filler"])
+
+    def test_a_read_only_folder(self):
+        place = self.folder / "place"
+        place.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", place], capture_output=True).returncode:
+            self.skipTest("no read-only file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", place])
+        case = self.gen()
+        self.assert_one_line_error(run("check", case, "--json", place / "r.json"), 2, "report_unwritable", "Read-only")
+        self.assert_one_line_error(run("gen", "--op", "chunk_kda", "-o", place / "new.h5"), 2, "file_unwritable", "Read-only")
+        done = run("check", case, "--json", self.folder / "whole.json")
+        self.assertEqual(done.returncode, 0)
+        self.assert_one_line_error(run("merge", self.folder / "whole.json", "-o", place / "m.json"), 2, "report_unwritable")
+
+    def test_a_writer_that_is_killed_leaves_no_half_that_is_read(self):
+        """At any moment: the file has its name whole, or not at all; what is left beside is named and not read."""
+        for i in range(12):
+            place = self.folder / f"killed{i}"
+            place.mkdir()
+            process = subprocess.Popen([PROGRAM, "gen", "--op", "kda_prefill", "--T", "3000", "--H", "2", "-o", place / "new.h5"])
+            time.sleep(0.06 * i)
+            process.kill()
+            process.wait()
+            left = os.listdir(place)
+            if "new.h5" in left:
+                self.assertEqual(run("list", "fixtures", place).returncode, 0)
+            else:
+                self.assertTrue(all(name.endswith(".part") for name in left), left)
+        self.gen("whole.h5")
+        (self.folder / ".half.h5.77-0.part").write_bytes(b"half")
+        done = run("check", self.folder / "whole.h5", self.folder, "--impl", "fast", "--filter", "case*")
+        self.assertIn(".half.h5.77-0.part: left by a writer that was ended", done.stdout)
+        self.assertEqual(done.returncode, 3, done.stdout)  # and it is judged no case
+
+    def test_a_report_whose_writer_is_killed(self):
+        case, report = self.gen(), self.folder / "r.json"
+        self.assertEqual(run("check", case, "--json", report).returncode, 0)
+        before = report.read_bytes()
+        Path(f"{report}.part77").write_bytes(before[:100])
+        self.assertEqual(run("check", case, "--json", report).returncode, 0)
+        self.assert_one_line_error(run("merge", f"{report}.part77", "-o", self.folder / "m.json"), 2, "report_truncated")
 
     def test_a_report_goes_through_a_link(self):
         case = self.gen()
