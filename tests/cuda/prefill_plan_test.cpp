@@ -97,6 +97,29 @@ TEST(PrefillPlan, WorkspaceStaysBounded) {
   expect_whole(p, {1000000});
 }
 
+TEST(PrefillPlan, MoreThanTwoToThe31Elements) {
+  constexpr std::int64_t kTokens = 1 << 25;  // of 64 heads and 128 channels: 2^38 elements
+  const std::vector<std::int64_t> lengths = {kTokens, kTokens - 1};
+  const PrefillPlan p = plan(lengths, 64);
+  expect_whole(p, lengths);
+  EXPECT_EQ(p.chunks.size(), 2U << 19);
+  EXPECT_EQ(p.chunks.back().begin, 2 * kTokens - 64);
+  EXPECT_EQ(p.chunks.back().rows, 63);
+  EXPECT_LT(p.workspace.carries, 600U << 20) << "a segment's, however long the sequences are";
+  const PrefillPlan whole = plan(lengths, 64, {.chunks_per_segment = 2 << 19});
+  ASSERT_EQ(whole.segments.size(), 1U);
+  EXPECT_EQ(whole.segments[0].factors.grid.x, 64U << 20);
+  EXPECT_EQ(whole.workspace.carries, std::size_t{71424} << 26) << "4.8 TB, beyond any 32 bits";
+}
+
+TEST(PrefillPlan, ManySequences) {
+  const std::vector<std::int64_t> lengths(4096, 65);
+  const PrefillPlan p = plan(lengths, 32);
+  expect_whole(p, lengths);
+  EXPECT_EQ(p.chunks.size(), 2U * 4096);
+  EXPECT_GE(p.runs.size(), 4096U);
+}
+
 TEST(PrefillPlan, NarrowBlocksWhereEachHasAMultiprocessorOfItsOwn) {
   EXPECT_EQ(plan({8192}, 33).v_columns, 32) << "132 blocks of 32 columns for 132";
   EXPECT_EQ(plan({8192}, 34).v_columns, 64);
