@@ -52,10 +52,10 @@ pid_t number_in(const char* name) {
 
 /// The parent of a process; 0 when there is no such process any more.
 pid_t parent_of(const char* name) {
-  std::array<char, 64> path{};
-  std::strcpy(path.data(), "/proc/");
-  std::strncat(path.data(), name, 20);
-  std::strcat(path.data(), "/stat");
+  std::array<char, 64> path{"/proc/"};
+  const std::size_t length = strnlen(name, 20);
+  std::memcpy(path.data() + 6, name, length);
+  std::memcpy(path.data() + 6 + length, "/stat", 6);  // with its end
   const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   std::array<char, 512> text{};

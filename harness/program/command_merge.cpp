@@ -24,7 +24,7 @@ Exit merge_command(const MergeArguments& arguments) {
   std::vector<StoredReport> shards;
   for (const std::string& file : arguments.shards) shards.push_back(read_report(file));
   const StoredReport whole = merge_shards(std::move(shards));
-  return deliver(whole.report, whole.environment, arguments.files);
+  return deliver(whole.report, nlohmann::json(whole.environment), arguments.files);
 }
 
 }  // namespace

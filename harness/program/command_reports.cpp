@@ -27,8 +27,7 @@ Exit deliver(const RunReport& report, const nlohmann::json& environment, const R
   for (const std::string& error : report.input_errors) print_error(error);
   Exit exit = report.exit_status();
   write_report(files.junit, to_junit(report), exit);
-  if (!files.json.empty())
-    write_report(files.json, to_file_text(to_json(report, environment)), exit);
+  if (!files.json.empty()) write_report(files.json, to_file_text(report, environment), exit);
   return exit;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 
 namespace {
@@ -79,6 +80,8 @@ int main(int argc, char** argv) {
     print_error(error.what());
     if (error.code() == kda::ErrorCode::kDeviceUnavailable)
       return static_cast<int>(Exit::kUnavailable);
+  } catch (const std::bad_alloc&) {
+    print_error(kda::Error(kda::ErrorCode::kOutOfMemory, "ran out of memory").what());
   } catch (const std::exception& error) {
     print_error(std::string("unexpected: ") + error.what());
   }

@@ -84,12 +84,13 @@ void require_all(const std::vector<StoredReport>& shards) {
 }
 
 /// The values of one machine, or of several where they differ.
-json merged_environment(const std::vector<StoredReport>& shards) {
-  json merged = shards.front().environment;
-  for (auto& [key, value] : merged.items()) {
+std::map<std::string, json> merged_environment(const std::vector<StoredReport>& shards) {
+  std::map<std::string, json> merged = shards.front().environment;
+  for (auto& [key, value] : merged) {
     json different = json::array();
     for (const StoredReport& shard : shards) {
-      const json there = shard.environment.value(key, json());
+      const auto found = shard.environment.find(key);
+      const json there = found == shard.environment.end() ? json() : found->second;
       if (std::ranges::find(different, there) == different.end()) different.push_back(there);
     }
     if (different.size() > 1) value = std::move(different);
@@ -108,8 +109,9 @@ void add_known_failures(std::vector<KnownFailure>& all, const std::vector<KnownF
 
 /// Every shard looks at all paths, so each names the same lines.
 void add_lines(std::vector<std::string>& all, const std::vector<std::string>& part) {
-  for (const std::string& line : part)
+  for (const std::string& line : part) {
     if (std::ranges::find(all, line) == all.end()) all.push_back(line);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "harness/run/run.hpp"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -25,13 +26,16 @@ inline constexpr int kReportVersion = 1;
 struct StoredReport {
   std::filesystem::path file;
   RunReport report;
-  nlohmann::json environment;
+  std::map<std::string, nlohmann::json> environment;  ///< as `environment` names things
 };
 
 /// Reads what to_file_text(to_json(report)) wrote. Throws, naming file and place, kFileUnreadable,
 /// kReportTruncated for one that ends in the middle, kReportUnknown for another kind of file,
 /// kShardVersion for one of another version of this program.
 [[nodiscard]] StoredReport read_report(const std::filesystem::path& file);
+
+/// to_file_text(to_json(report, environment)), never holding the JSON of more than one result.
+[[nodiscard]] std::string to_file_text(const RunReport& report, const nlohmann::json& environment);
 
 /// JSON as reports hold it: indented, bytes that are not UTF-8 replaced, a newline at the end.
 [[nodiscard]] std::string to_file_text(const nlohmann::json& json);

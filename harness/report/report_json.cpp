@@ -93,9 +93,10 @@ std::string to_file_text(const nlohmann::json& json) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-nlohmann::json to_json(const RunReport& report) { return to_json(report, environment()); }
+namespace {
 
-nlohmann::json to_json(const RunReport& report, const nlohmann::json& environment) {
+/// All but the results.
+nlohmann::json head_of(const RunReport& report, const nlohmann::json& environment) {
   nlohmann::json counts;
   for (std::uint8_t i = 0; i < kVerdictCount; ++i)
     counts[std::string(name(static_cast<Verdict>(i)))] = report.counts[i];
@@ -119,7 +120,48 @@ nlohmann::json to_json(const RunReport& report, const nlohmann::json& environmen
           {"stopped", report.stopped},
           {"not_run", report.not_run},
           {"seconds", report.seconds},
-          {"results", list_of(report.results)}};
+          {"results", nlohmann::json::array()}};
+}
+
+std::string dumped(const nlohmann::json& json) {
+  std::string text = to_file_text(json);
+  text.pop_back();  // the line break
+  return text;
+}
+
+/// An element of a list that is a member of the whole: two levels deeper.
+void append_deeper(std::string& text, const std::string& lines) {
+  std::size_t begin = 0;
+  for (std::size_t end = 0; end != std::string::npos; begin = end + 1) {
+    end = lines.find('\n', begin);
+    text.append("  ").append(lines, begin, end == std::string::npos ? end : end + 1 - begin);
+  }
+}
+
+}  // namespace
+
+nlohmann::json to_json(const RunReport& report) { return to_json(report, environment()); }
+
+nlohmann::json to_json(const RunReport& report, const nlohmann::json& environment) {
+  nlohmann::json whole = head_of(report, environment);
+  whole["results"] = list_of(report.results);
+  return whole;
+}
+
+std::string to_file_text(const RunReport& report, const nlohmann::json& environment) {
+  std::string text = dumped(head_of(report, environment)) + "\n";
+  if (report.results.empty()) return text;
+  constexpr std::string_view kNone = "\n \"results\": []";
+  const std::size_t place = text.find(kNone) + kNone.size() - 1;  // strings hold no line breaks
+  const std::string rest = text.substr(place);
+  text.resize(place);
+  const char* separator = "\n";
+  for (const CaseResult& result : report.results) {
+    text += separator;
+    append_deeper(text, dumped(to_json(result)));
+    separator = ",\n";
+  }
+  return text + "\n " + rest;
 }
 
 }  // namespace kda::harness

@@ -5,7 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,15 +22,19 @@ using nlohmann::json;
 }
 
 std::string text_of(const std::filesystem::path& file) {
+  const auto unreadable = [&file](int error) {
+    fail(file, ErrorCode::kFileUnreadable,
+         std::string("wanted a report: ") + std::strerror(error != 0 ? error : EIO));
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) unreadable(EISDIR);
   errno = 0;
   std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  std::error_code ignored;
-  if (!in.is_open() || in.bad() || std::filesystem::is_directory(file, ignored)) {
-    fail(file, ErrorCode::kFileUnreadable,
-         std::string("wanted a report: ") + std::strerror(errno != 0 ? errno : EISDIR));
-  }
-  return text;
+  if (!in) unreadable(errno);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) unreadable(errno);
+  return std::move(text).str();
 }
 
 json parsed(const std::filesystem::path& file) {
@@ -37,14 +42,24 @@ json parsed(const std::filesystem::path& file) {
   // Reports are renamed into place when they are whole; copies of them are not.
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     fail(file, ErrorCode::kReportTruncated, "wanted a report, got an empty file");
+  // Reports are flat; a file may nest deeper than the stack holds, and printing recurses.
+  constexpr int kMostNested = 32;
+  const auto bounded = [&file](int depth, json::parse_event_t, const json&) {
+    if (depth > kMostNested)
+      fail(file, ErrorCode::kReportUnknown, "wanted a report, got JSON nested beyond 32 levels");
+    return true;
+  };
   try {
-    return json::parse(text);
+    return json::parse(text, bounded);
   } catch (const json::parse_error& error) {
-    if (error.byte > text.size() && text.front() == '{')
+    if (error.byte > text.size() && text.front() == '{') {
       fail(file, ErrorCode::kReportTruncated,
            fmt::format("wanted the end of the report, got the end of the file after {} bytes",
                        text.size()));
-    fail(file, ErrorCode::kReportUnknown, std::string("wanted JSON: ") + error.what());
+    }
+    // Not what(), which quotes bytes of a file that may hold anything.
+    fail(file, ErrorCode::kReportUnknown,
+         fmt::format("wanted JSON, got something else at byte {}", error.byte));
   }
 }
 
@@ -155,7 +170,9 @@ StoredReport read_report(const std::filesystem::path& file) {
   const json top = parsed(file);
   require_format(file, top);
   try {
-    return {.file = file, .report = read(top), .environment = top.at("environment")};
+    return {.file = file,
+            .report = read(top),
+            .environment = top.at("environment").get<std::map<std::string, json>>()};
   } catch (const Error& error) {
     fail(file, error.code(), error.message());
   } catch (const json::exception& error) {

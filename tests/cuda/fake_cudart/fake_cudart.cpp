@@ -53,7 +53,8 @@ cudaError_t cudaMalloc(void** p, std::size_t bytes) {
   const cudaError_t status = fake().made("cudaMalloc");
   if (status != cudaSuccess) return status;
   ++fake().live_buffers;
-  *p = std::malloc(bytes);
+  constexpr std::size_t kAlignment = 256;  // as the runtime promises
+  *p = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   return status;
 }
 

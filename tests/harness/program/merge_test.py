@@ -231,7 +231,8 @@ class Refused(MergeTest):
 
     def test_what_is_no_result(self):
         other = self.folder / "x.json"
-        for text in ("hello", "[]", "7", "{}", '{"format": "junit"}', '{"format": 7}', "\xff{", '{"format": "kdacheck-report", ]'):
+        for text in ("hello", "[]", "7", "{}", '{"format": "junit"}', '{"format": 7}', "\xff{", '{"format": "kdacheck-report", ]',
+                     '{"format": ' + "[" * 200_000 + "]" * 200_000 + "}"):
             other.write_text(text)
             self.refuse("report_unknown", self.files[0], other, names=["x.json"])
         self.refuse("report_unknown", self.files[0], self.folder / "cases/case0.h5")

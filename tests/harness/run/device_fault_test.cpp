@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* kRecurrent =
     "op=recurrent_kda lens=3,4 H=1 K=8 V=8 gate=softplus initial_state=1 final_state=1";
-constexpr const char* kPrefill = "op=kda_prefill T=70 H=1 final_state=1";
+constexpr const char* kPrefill = "op=kda_prefill T=3 H=1 final_state=1";
 
 FakeCudart& fresh_fake() {
   FakeCudart::get() = FakeCudart{};
@@ -126,6 +126,7 @@ TEST(DeviceFault, ALostDeviceStopsTheRunAndSaysWhatWasNotRun) {
     EXPECT_NE(to_text(report).find("stopped: device_lost at"), std::string::npos);
     EXPECT_NE(to_text(report).find("4 more cases were not run"), std::string::npos);
     EXPECT_EQ(to_json(report).at("not_run"), 4);
+    EXPECT_EQ(to_file_text(report, "here"), to_file_text(to_json(report, "here")));
     expect_nothing_left();
   }
 }
@@ -148,6 +149,8 @@ TEST(DeviceFault, ALostDeviceThatIsAKnownFailureIsNoSuccess) {
   report.conclude();
   EXPECT_EQ(report.count(Verdict::kPassed), 1);
   EXPECT_EQ(report.exit_status(), Exit::kUnavailable);
+  report.results.clear();
+  EXPECT_EQ(to_file_text(report, {}), to_file_text(to_json(report, {})));
 }
 
 TEST(DeviceFault, AnOldArchitectureIsNotToBeHadHere) {
