@@ -24,16 +24,6 @@ const FastKernel& kernel(InstructionSet set) {
   return kFastBaseline;
 }
 
-const FastKernel& choose_kernel(const FastOptions& options) {
-  const std::span<const InstructionSet> available = available_instruction_sets();
-  const InstructionSet wanted = options.instructions.value_or(available.back());
-  if (std::ranges::find(available, wanted) == available.end()) {
-    throw Error(ErrorCode::kUsage, "instruction set: expected one that this machine has, got " +
-                                       std::string(name(wanted)));
-  }
-  return kernel(wanted);
-}
-
 /// One call, cut into heads and, where there are fewer heads than threads want, into parts of
 /// heads: ranges of slices, each computed alike wherever and whenever it runs.
 class Work {
@@ -42,7 +32,7 @@ class Work {
        const HeadSink& sink)
       : semantics_(semantics),
         sink_(sink),
-        kernel_(choose_kernel(options)),
+        kernel_(kernel(choose_instructions(options))),
         reader_(problem, semantics),
         heads_(semantics.N() * semantics.HV),
         slices_((semantics.V + kColumns - 1) / kColumns) {
@@ -162,6 +152,16 @@ std::string_view name(InstructionSet set) noexcept { return kernel(set).name; }
 std::span<const InstructionSet> available_instruction_sets() {
   static const std::vector<InstructionSet> sets = detect();
   return sets;
+}
+
+InstructionSet choose_instructions(const FastOptions& options) {
+  const std::span<const InstructionSet> available = available_instruction_sets();
+  const InstructionSet wanted = options.instructions.value_or(available.back());
+  if (std::ranges::find(available, wanted) == available.end()) {
+    throw Error(ErrorCode::kUsage, "instruction set: expected one that this machine has, got " +
+                                       std::string(name(wanted)));
+  }
+  return wanted;
 }
 
 void fast_by_head(const Problem& problem, const Semantics& semantics, const FastOptions& options,

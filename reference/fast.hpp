@@ -26,6 +26,9 @@ struct FastOptions {
   std::optional<InstructionSet> instructions;  ///< absent = the best available
 };
 
+/// What `options` ask for. Throws kUsage for a set that is not available.
+[[nodiscard]] InstructionSet choose_instructions(const FastOptions& options);
+
 /// Everything that one value head of one sequence returns, f64, dense.
 struct HeadResult {
   std::int64_t n;                   ///< sequence

@@ -12,23 +12,16 @@
 namespace kda::reference {
 namespace {
 
-const VarianceKernel& kernel(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kBaseline: return kVarianceBaseline;
-    case InstructionSet::kAvx2: return kVarianceAvx2;
-    case InstructionSet::kAvx512: return kVarianceAvx512;
+const VarianceKernels& choose_kernels(const FastOptions& options) {
+  static const VarianceKernels kBaseline{kVarianceBaseline, kNarrowVarianceBaseline};
+  static const VarianceKernels kAvx2{kVarianceAvx2, kNarrowVarianceAvx2};
+  static const VarianceKernels kAvx512{kVarianceAvx512, kNarrowVarianceAvx512};
+  switch (choose_instructions(options)) {
+    case InstructionSet::kBaseline: return kBaseline;
+    case InstructionSet::kAvx2: return kAvx2;
+    case InstructionSet::kAvx512: return kAvx512;
   }
-  return kVarianceBaseline;
-}
-
-const VarianceKernel& choose_kernel(const FastOptions& options) {
-  const std::span<const InstructionSet> available = available_instruction_sets();
-  const InstructionSet wanted = options.instructions.value_or(available.back());
-  if (std::ranges::find(available, wanted) == available.end()) {
-    throw Error(ErrorCode::kUsage, "instruction set: expected one that this machine has, got " +
-                                       std::string(name(wanted)));
-  }
-  return kernel(wanted);
+  return kBaseline;
 }
 
 void check_block(const Formats& formats) {
@@ -46,7 +39,7 @@ class Work {
         semantics_(semantics),
         formats_(formats),
         sink_(sink),
-        kernel_(choose_kernel(options)),
+        kernels_(choose_kernels(options)),
         heads_(semantics.N() * semantics.HV) {
     const std::int64_t processors = std::max(1U, std::thread::hardware_concurrency());
     threads_ = std::min(options.threads > 0 ? options.threads : processors, heads_);
@@ -63,7 +56,7 @@ class Work {
  private:
   void run_heads() noexcept {
     try {
-      VarianceHead head(problem_, semantics_, formats_, kernel_);
+      VarianceHead head(problem_, semantics_, formats_, kernels_);
       for (std::int64_t i = take(); i < heads_; i = take()) {
         const HeadDeviation result = head.run(i / semantics_.HV, i % semantics_.HV);
         const std::lock_guard lock(sink_mutex_);
@@ -85,7 +78,7 @@ class Work {
   const Semantics& semantics_;
   const Formats& formats_;
   const DeviationSink& sink_;
-  const VarianceKernel& kernel_;
+  const VarianceKernels& kernels_;
   std::int64_t heads_;
   std::int64_t threads_ = 1;
 
@@ -106,7 +99,7 @@ void deviations_by_head(const Problem& problem, const Semantics& semantics, cons
 HeadDeviation deviation_of_head(const Problem& problem, const Semantics& semantics,
                                 const Formats& formats, std::int64_t n, std::int64_t hv) {
   check_block(formats);
-  return VarianceHead(problem, semantics, formats, choose_kernel({})).run(n, hv);
+  return VarianceHead(problem, semantics, formats, choose_kernels({})).run(n, hv);
 }
 
 Deviations deviations(const Problem& problem, const Semantics& semantics, const Formats& formats,

@@ -7,17 +7,17 @@
 namespace kda::reference::KDA_ISA {
 namespace {
 
-double* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
+Real* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
 MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
 
 /// T row by row: inversei = beta_i, inversej = -beta_i sum_m A_im T_mj.
 void invert(const BoundBlock& block, MatrixRef A, MatrixRef T) {
   const int columns = (block.tokens + kScoreRows - 1) / kScoreRows * kScoreRows;
   for (int i = 0; i < block.tokens; ++i) {
-    double* inverse = row(T, i);
+    Real* inverse = row(T, i);
     for (int j = 0; j < columns; ++j) inverse[j] = 0;
     for (int m = 0; m < i; ++m) {
-      const double factor = -block.beta[i] * row(A, i)[m];
+      const Real factor = -block.beta[i] * row(A, i)[m];
       for (int j = 0; j <= m; j += kLanes) {
         store(load(inverse + j) + load(row(T, m) + j) * factor, inverse + j);
       }
@@ -38,7 +38,7 @@ void decay_reads(const BoundBlock& block, const Exact& exact) {
 
 }  // namespace
 
-void compute_exact(const BoundBlock& block, double scale, const Exact& exact) {
+void compute_exact(const BoundBlock& block, const Exact& exact) {
   const int n = block.tokens;
   compute_scores(block, exact.scores);
   invert(block, exact.scores.A, exact.T);
@@ -57,18 +57,12 @@ void compute_exact(const BoundBlock& block, double scale, const Exact& exact) {
   for (int i = 0; i < n; ++i) {
     for (int v = 0; v < block.V; v += kLanes) {
       const Vec o = load(row(block.o, i) + v) + load(row(exact.from_state, n + i) + v);
-      store(o * scale, row(block.o, i) + v);
+      store(o, row(block.o, i) + v);
     }
   }
 
-  const double* decay = row(exact.scores.E, n - 1);
-  for (int c = 0; c < block.K; ++c) {
-    for (int v = 0; v < block.V; v += kLanes) {
-      store(load(row(block.S, c) + v) * decay[c], row(exact.next, c) + v);
-    }
-  }
-  product(rows_of(exact.scores.Wt), exact.U, {block.K, n, block.V}, Shape::kFull, Store::kAdd,
-          exact.next);
+  product(rows_of(exact.scores.Wt), exact.U, {block.K, n, block.V}, Shape::kFull, Store::kSet,
+          exact.writes);
 }
 
 void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out) {
@@ -83,13 +77,13 @@ void compute_transition(const BoundBlock& block, const Exact& exact, const Trans
       store(Psi * Psi, row(out.Psi2, i) + c);
     }
   }
-  const double* decay = row(exact.scores.E, n - 1);
+  const Real* decay = row(exact.scores.E, n - 1);
   // One token: M is the product of two vectors, which is never formed.
   if (n > 1) {
     product(rows_of(exact.scores.Wt), out.TK, {K, n, K}, Shape::kFull, Store::kSet, out.M2);
   }
   for (int c = 0; c < K; ++c) {
-    const double M = n > 1 ? row(out.M2, c)[c] : row(exact.scores.Wt, c)[0] * row(out.TK, 0)[c];
+    const Real M = n > 1 ? row(out.M2, c)[c] : row(exact.scores.Wt, c)[0] * row(out.TK, 0)[c];
     out.M2_diagonal[c] = M * M;
     out.Phi2_diagonal[c] = (decay[c] - M) * (decay[c] - M);
     if (n == 1) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace kda::reference {
 namespace {
@@ -17,6 +18,11 @@ constexpr double kLeastLogDecay = -1000;
 constexpr double kLargestError = 1e15;
 /// Below this, exp(g) is 0 beside anything that f32 adds to it, and its rounding does not matter.
 constexpr double kRepeatable = -40;
+
+/// Of a gate that comes as a log decay.
+double of_log_decay(double log_decay) {
+  return log_decay >= -std::numeric_limits<double>::max() ? std::abs(log_decay) : -kLeastLogDecay;
+}
 
 double limited(double error) { return error < kLargestError ? error : kLargestError; }
 
@@ -47,13 +53,6 @@ double GateError::of_activation(double raw, double log_decay, std::int64_t hv,
   return std::abs(log_decay) * (4 + open * std::exp(A_log) * terms * (3 + std::abs(A_log)));
 }
 
-double GateError::of_gate(double raw, double log_decay, std::int64_t hv,
-                          std::size_t channel) const {
-  const double value = std::max(log_decay, kLeastLogDecay);
-  if (semantics_.gate != GateForm::kLogDecay) return of_activation(raw, value, hv, channel);
-  return std::abs(std::isinf(log_decay) ? value : log_decay);
-}
-
 void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t first,
                      std::int64_t count, const std::vector<double>& log_decay,
                      const std::vector<double>& before, std::vector<double>& error) const {
@@ -64,16 +63,19 @@ void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t fir
     const std::int64_t at =
         sequence.b * g.strides[0] + (sequence.begin + first + i) * g.strides[1] + hv * g.strides[2];
     const double* row = log_decay.data() + index(i) * K;
-    const double* previous = i > 0 ? row - K : (before.empty() ? nullptr : before.data());
+    double* errors = error.data() + index(i) * K;
+    const auto single = [&](std::size_t c) {
+      if (semantics_.gate == GateForm::kLogDecay) return of_log_decay(row[c]);
+      const double raw = load(g, at + static_cast<std::int64_t>(c) * g.strides[3]);
+      return of_activation(raw, std::max(row[c], kLeastLogDecay), hv, c);
+    };
+    const double* previous = i > 0 ? row - K : before.data();
+    const bool first_token = i == 0 && before.empty();
     for (std::size_t c = 0; c < K; ++c) {
-      const double raw = semantics_.gate == GateForm::kLogDecay
-                             ? row[c]
-                             : load(g, at + static_cast<std::int64_t>(c) * g.strides[3]);
       // A constant decay repeats the rounding of exp(g); that of exp(0) = 1 is none.
-      const bool repeated = previous != nullptr && previous[c] == row[c];
+      const bool repeated = !first_token && previous[c] == row[c];
       const bool rounds = row[c] > kRepeatable && row[c] != 0;
-      error[index(i) * K + c] =
-          limited(of_gate(raw, row[c], hv, c) + (rounds && (repeated || one_sided_) ? 1 : 0));
+      errors[c] = limited(single(c) + (rounds && (repeated || one_sided_) ? 1 : 0));
     }
   }
 }

@@ -23,8 +23,6 @@ class GateError {
 
  private:
   /// Of one gate by itself, from its stored value.
-  [[nodiscard]] double of_gate(double raw, double log_decay, std::int64_t hv,
-                               std::size_t channel) const;
   [[nodiscard]] double of_activation(double raw, double log_decay, std::int64_t hv,
                                      std::size_t channel) const;
 

@@ -5,18 +5,25 @@
 #include "reference/variance_gate.hpp"
 #include "reference/variance_kernel.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace kda::reference {
+
+/// The kernels of one instruction set.
+struct VarianceKernels {
+  const VarianceKernel& wide;    ///< f64
+  const VarianceKernel& narrow;  ///< f32
+};
 
 /// Runs the variance bound of one head after another over a whole sequence. One object per thread;
 /// buffers are reused. Keeps references to all arguments.
 class VarianceHead {
  public:
   VarianceHead(const Problem& problem, const Semantics& semantics, const Formats& formats,
-               const VarianceKernel& kernel);
+               const VarianceKernels& kernels);
 
   [[nodiscard]] HeadDeviation run(std::int64_t n, std::int64_t hv);
 
@@ -27,10 +34,9 @@ class VarianceHead {
    public:
     Buffer(std::int64_t rows, std::int64_t columns);
     [[nodiscard]] MatrixRef matrix();
-    void fill(double value);
-    /// Dense rows of `columns` into the first rows of the buffer.
-    void set_rows(std::span<const double> values, std::int64_t columns);
-    [[nodiscard]] const double* row(std::int64_t i) const;
+    /// Dense rows of `columns` as a matrix: as they lie, or copied into the buffer where they have
+    /// no whole vectors.
+    [[nodiscard]] MatrixRef of_rows(std::vector<double>& values, std::int64_t columns);
 
    private:
     struct alignas(64) Line {
@@ -40,25 +46,38 @@ class VarianceHead {
     std::int64_t lines_per_row_;
   };
 
+  static Buffer state_buffer(const Semantics& semantics);
   void start(std::int64_t n, std::int64_t hv);
   void advance(const Sequence& sequence, std::int64_t hv, std::int64_t first, std::int64_t count,
                HeadDeviation& result);
+  void set_underflow(const Formats& formats);
+  void run_kernel();
+  /// S, P and Gamma from the narrow kernel, where only that has them.
+  void fetch_state();
   /// sqrt(P + Gamma^2), [K,V] dense.
-  void store_state(double* sigma) const;
+  void store_state(double* sigma);
 
   const Semantics& semantics_;
-  const VarianceKernel& kernel_;
+  const VarianceKernels& kernels_;
   ActivatedReader reader_;
   GateError gate_error_;
   BoundFactors factors_;
   std::int64_t block_;  ///< tokens
+  bool narrow_;         ///< the formats are so coarse that f32 is next to exact beside them
   BoundBlock inputs_{};
   ActivatedRows rows_;
   std::vector<double> gate_rows_;  ///< [count,K]
   std::vector<double> before_;     ///< [K] log decay of the token before the block
   std::vector<int> repeated_;
   std::vector<std::uint64_t> tokens_;  ///< one number for k, beta and log decay of each token
-  Buffer q_, k_, v_, log_decay_, errors_, o_, sigma_o_, S_, P_, Gamma_, scratch_;
+  Buffer q_, k_, v_, log_decay_, errors_, o_, sigma_o_, underflow_;
+  std::array<Buffer, 6> states_;  ///< S, P, Gamma of inputs_, then those of the next block
+  struct alignas(64) ScratchLine {
+    std::byte x[64];
+  };
+  std::vector<ScratchLine> scratch_;
+  bool in_narrow_ = false;  ///< the narrow kernel has the state too, in scratch_
+  bool stale_ = false;      ///< only the narrow kernel has it
 };
 
 }  // namespace kda::reference

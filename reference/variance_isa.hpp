@@ -1,15 +1,24 @@
 #pragma once
 
-// Parts of the variance bound that are compiled once per instruction set, each time in a namespace
-// of its own: KDA_ISA is baseline, avx2 or avx512.
+// Parts of the variance bound that are compiled once per instruction set and type of number
+// KDA_REAL, each time in a namespace of its own: KDA_ISA is baseline, avx2 or avx512 in f64,
+// narrow_baseline and so on in f32.
 
 #include "reference/variance_kernel.hpp"
 
 namespace kda::reference::KDA_ISA {
 
+using Real = KDA_REAL;
+using MatrixRef = Matrix<Real>;
+using BoundBlock = BoundBlockOf<Real>;
+using BoundFactors = BoundFactorsOf<Real>;
+inline constexpr int kPadding = 64 / sizeof(Real);  ///< columns of a cache line
+
+inline long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
+
 /// A matrix of a product as its left side reads it: element (i, j) at data[i * row + j * column].
 struct LeftSide {
-  const double* data;
+  const Real* data;
   long row;
   long column;
 };
@@ -17,8 +26,8 @@ struct LeftSide {
 inline LeftSide rows_of(MatrixRef x) { return {x.data, x.pitch, 1}; }
 inline LeftSide transposed(MatrixRef x) { return {x.data, 1, x.pitch}; }
 
-/// Extents of a product [m,k] . [k,n]. Whole multiples of 8 columns are computed, which must exist
-/// on the right side and in the result.
+/// Extents of a product [m,k] . [k,n]. Whole multiples of kPadding columns are computed, which must
+/// exist on the right side and in the result.
 struct Extents {
   int m;
   int k;
@@ -59,9 +68,9 @@ struct GateSums {
 /// sum_c (k_ic k_jc exp(G_ic - G_jc))^2 times the squared error of G_ic - G_jc into A [n,n] for
 /// j < i, and the same of q_i into Q. `row` [K] is scratch.
 void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSums& sums,
-                         MatrixRef A, MatrixRef Q, double* row);
+                         MatrixRef A, MatrixRef Q, Real* row);
 
-/// The exact tensors of a block, chunked form. Everything is f64 and lies in the caller's scratch.
+/// The exact tensors of a block, chunked form. Everything lies in the caller's scratch.
 struct Exact {
   Scores scores;
   MatrixRef T;           ///< [n,n] (I + diag(beta) A)^-1 diag(beta), lower triangular
@@ -69,11 +78,11 @@ struct Exact {
   MatrixRef from_state;  ///< [2n,V] reads . S
   MatrixRef R;           ///< [n,V] v - (k E) . S
   MatrixRef U;           ///< [n,V] T . R, what the tokens write
-  MatrixRef next;        ///< [K,V] state after the block
+  MatrixRef writes;      ///< [K,V] W^T . U, what the block adds to its decayed state
 };
 
 /// Fills `exact` and block.o; leaves the block's state as it is.
-void compute_exact(const BoundBlock& block, double scale, const Exact& exact);
+void compute_exact(const BoundBlock& block, const Exact& exact);
 
 /// What errors of the state before the block pass through.
 struct Transition {
@@ -81,10 +90,16 @@ struct Transition {
   MatrixRef Psi2;  ///< [n,K] (q E - Q . TK)^2: what o really reads of the state before the block
   MatrixRef M2;    ///< [K,K] (W^T . TK)^2 with zeros on its diagonal: what the tokens write of what
                    ///< they read; for n = 1 only the diagonals below
-  double* M2_diagonal;    ///< [K] that diagonal
-  double* Phi2_diagonal;  ///< [K] diagonal of (diag(E_n) - W^T . TK)^2, which is M2 elsewhere
+  Real* M2_diagonal;    ///< [K] that diagonal
+  Real* Phi2_diagonal;  ///< [K] diagonal of (diag(E_n) - W^T . TK)^2, which is M2 elsewhere
 };
 
 void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out);
+
+/// Numbers that `advance` needs for scratch, aligned to 64 bytes.
+long scratch_size(int tokens, int K, int V);
+
+/// The bound over one block. False where KDA_REAL could not hold it: the block is then useless.
+[[nodiscard]] bool advance(BoundBlock& block, const BoundFactors& factors, Real* scratch);
 
 }  // namespace kda::reference::KDA_ISA

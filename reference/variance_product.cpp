@@ -7,25 +7,25 @@
 namespace kda::reference::KDA_ISA {
 namespace {
 
-constexpr int kRows = kLanes == 8 ? 8 : 4;
+constexpr int kRows = kLanes * sizeof(Real) == 64 ? 8 : 4;
 constexpr int kVectors = 3;  // 12 sums in 16 registers, 24 in 32
 
 /// R rows and N vectors of columns of a product over k terms.
 template <unsigned R, unsigned N>
-inline void block_product(LeftSide left, const double* right, long pitch, int k, Store mode,
-                          double* out, long out_pitch) {
+inline void block_product(LeftSide left, const Real* right, long pitch, int k, Store mode,
+                          Real* out, long out_pitch) {
   Vec sums[R][N] = {};
   for (int j = 0; j < k; ++j) {
     Vec row[N];
     for (unsigned n = 0; n < N; ++n) row[n] = load(right + j * pitch + long{n} * kLanes);
     for (unsigned i = 0; i < R; ++i) {
-      const double x = left.data[i * left.row + j * left.column];
+      const Real x = left.data[i * left.row + j * left.column];
       for (unsigned n = 0; n < N; ++n) sums[i][n] += row[n] * x;
     }
   }
   for (unsigned i = 0; i < R; ++i) {
     for (unsigned n = 0; n < N; ++n) {
-      double* at = out + i * out_pitch + long{n} * kLanes;
+      Real* at = out + i * out_pitch + long{n} * kLanes;
       store(mode == Store::kAdd ? load(at) + sums[i][n] : sums[i][n], at);
     }
   }
@@ -54,7 +54,7 @@ void panel_product(LeftSide left, MatrixRef right, Extents extents, Shape shape,
 
 void product(LeftSide left, MatrixRef right, Extents extents, Shape shape, Store mode,
              MatrixRef out) {
-  int vectors = (extents.n + 7) / 8 * 8 / kLanes;
+  int vectors = static_cast<int>(up_to(extents.n, kPadding)) / kLanes;
   while (vectors > 0) {
     // Four are better cut into two and two than into three and one.
     const int now = vectors == 4 ? 2 : (vectors < kVectors ? vectors : kVectors);

@@ -33,9 +33,9 @@ inline Vec decay(const BoundBlock& block, int token, int c) {
 /// The decays of the strip's tokens, E, and keys and queries decayed from the border before it.
 void decay_rows(const BoundBlock& block, const Scores& scores, Strip strip) {
   for (int c = 0; c < block.K; c += kLanes) {
-    const double* before = scores.E.data + (strip.first - 1) * scores.E.pitch + c;
-    const Vec E_border = strip.first > 0 ? load(before) : splat(1.0);
-    Vec from_border = splat(1.0);
+    const Real* before = scores.E.data + (strip.first - 1) * scores.E.pitch + c;
+    const Vec E_border = strip.first > 0 ? load(before) : splat(1);
+    Vec from_border = splat(1);
     for (int i = 0; i < strip.rows; ++i) {
       const int token = strip.first + i;
       const Vec d = decay(block, token, c);
@@ -76,17 +76,17 @@ void meet_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
 /// One token against the earlier ones of its strip, whose keys decay on to it.
 void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, int i) {
   const int token = strip.first + i;
-  const double* decays = scores.decays.data + token * scores.decays.pitch;
-  const double* k = block.k.data + token * block.k.pitch;
-  const double* q = block.q.data + token * block.q.pitch;
+  const Real* decays = scores.decays.data + token * scores.decays.pitch;
+  const Real* k = block.k.data + token * block.k.pitch;
+  const Real* q = block.q.data + token * block.q.pitch;
   Vec A[kTile] = {};
   Vec a_terms[kTile] = {};
   Vec Q[kTile] = {};
   Vec q_terms[kTile] = {};
-  double own = 0;
-  double own_terms = 0;
+  Real own = 0;
+  Real own_terms = 0;
   for (int c = 0; c < block.K; ++c) {
-    double* w = scores.Wt.data + c * scores.Wt.pitch + strip.first;
+    Real* w = scores.Wt.data + c * scores.Wt.pitch + strip.first;
     for (int j = 0; j < kTile; ++j) {
       const Vec decayed = load(w + long{j} * kLanes) * decays[c];
       store(decayed, w + long{j} * kLanes);
@@ -117,11 +117,11 @@ void meet_tile_row(const BoundBlock& block, const Scores& scores, Strip strip, i
 /// Keys before the strip decay over the whole strip.
 void decay_earlier(const BoundBlock& block, const Scores& scores, Strip strip) {
   for (int c = 0; c < block.K; ++c) {
-    double whole = 1;
+    Real whole = 1;
     for (int i = strip.first; i < strip.first + strip.rows; ++i) {
       whole *= scores.decays.data[i * scores.decays.pitch + c];
     }
-    double* w = scores.Wt.data + c * scores.Wt.pitch;
+    Real* w = scores.Wt.data + c * scores.Wt.pitch;
     for (int j = 0; j < strip.first; j += kLanes) store(load(w + j) * whole, w + j);
   }
 }
@@ -144,7 +144,7 @@ void compute_scores(const BoundBlock& block, const Scores& scores) {
 }
 
 void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSums& sums,
-                         MatrixRef A, MatrixRef Q, double* row) {
+                         MatrixRef A, MatrixRef Q, Real* row) {
   const auto at = [](MatrixRef x, int i, int c) { return load(x.data + i * x.pitch + c); };
   for (int j = 0; j < block.tokens; ++j) {
     for (int c = 0; c < block.K; c += kLanes) store(at(block.k, j, c), row + c);

@@ -6,8 +6,6 @@
 
 namespace kda::reference::KDA_ISA {
 
-inline long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
-
 /// Scratch of one block with n tokens. X2 is X squared by element.
 struct Work {
   Exact exact;
@@ -32,38 +30,38 @@ struct Work {
   MatrixRef S2;              ///< [K,V] second moment of what is held for the state
   MatrixRef doubt;           ///< [K,V] P + Gamma^2
   MatrixRef S2_keys;         ///< [K,V] S2 with what R^2 gets from doubt
-  MatrixRef shared;          ///< [K,V] variance of what all tokens read of the state alike
-  MatrixRef carried;         ///< [K,V] P + shared
+  MatrixRef carried;         ///< [K,V] P and what all tokens read of the state alike
   MatrixRef written;         ///< [K,V] (W^2)^T . U^2
   MatrixRef gate_written;    ///< [K,V]
   MatrixRef F;               ///< [K,V] what the block adds to P
-  double* cef;               ///< [K]
-  double* channels;          ///< [K] scratch
-  double* T_sum;             ///< [n] sum_j T_ij^2
-  double* Q_sum;             ///< [n] sum_j Q_ij^2
-  double* k_sum;             ///< [n] km: largest |k_j|^2 of the tokens up to i
-  double* q_sum;             ///< [n] |q_i|^2
-  double* S_sum;             ///< [V] s0: sum_c S_cv^2
+  Real* cef;                 ///< [K]
+  Real* channels;            ///< [K] scratch
+  Real* T_sum;               ///< [n] sum_j T_ij^2
+  Real* Q_sum;               ///< [n] sum_j Q_ij^2
+  Real* k_sum;               ///< [n] km: largest |k_j|^2 of the tokens up to i
+  Real* q_sum;               ///< [n] |q_i|^2
+  Real* S_sum;               ///< [V] s0: sum_c S_cv^2
+  Real* columns;             ///< [V] scratch
 };
 
 /// Hands out parts of the scratch memory; without any it only counts.
 class Arena {
  public:
-  explicit Arena(double* data) : data_(data) {}
-  double* vector(long size) {
-    double* at = data_ == nullptr ? nullptr : data_ + used_;
-    used_ += up_to(size, 8);
+  explicit Arena(Real* data) : data_(data) {}
+  Real* vector(long size) {
+    Real* at = data_ == nullptr ? nullptr : data_ + used_;
+    used_ += up_to(size, kPadding);
     return at;
   }
   /// A pitch of whole kilobytes would send all rows to the same sets of the cache.
   MatrixRef matrix(long rows, long columns) {
-    const long pitch = up_to(columns, 8) + 8;
+    const long pitch = up_to(columns, kPadding) + kPadding;
     return {vector(rows * pitch), pitch};
   }
   [[nodiscard]] long used() const { return used_; }
 
  private:
-  double* data_;
+  Real* data_;
   long used_ = 0;
 };
 
@@ -87,17 +85,18 @@ inline Work make_work(Arena& arena, long n, long K, long V) {
   for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
   w.exact.from_state = arena.matrix(2 * n, V);
   w.state_part = arena.matrix(2 * n, V);
-  MatrixRef* states[] = {&w.exact.next, &w.S2,      &w.S2_keys,      &w.doubt, &w.shared,
-                         &w.carried,    &w.written, &w.gate_written, &w.F};
+  MatrixRef* states[] = {&w.exact.writes, &w.S2,      &w.S2_keys,      &w.doubt,
+                         &w.carried,      &w.written, &w.gate_written, &w.F};
   for (MatrixRef* x : states) *x = arena.matrix(K, V);
   w.transition.M2 = arena.matrix(K, K);
   w.transition.M2_diagonal = arena.vector(K);
   w.transition.Phi2_diagonal = arena.vector(K);
-  double** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
-  for (double** x : tokens) *x = arena.vector(n);
-  w.cef = arena.vector(up_to(K, 8));
-  w.channels = arena.vector(up_to(K, 8));
-  w.S_sum = arena.vector(up_to(V, 8));
+  Real** tokens[] = {&w.T_sum, &w.Q_sum, &w.k_sum, &w.q_sum};
+  for (Real** x : tokens) *x = arena.vector(n);
+  w.cef = arena.vector(K);
+  w.channels = arena.vector(K);
+  w.S_sum = arena.vector(V);
+  w.columns = arena.vector(V);
   return w;
 }
 

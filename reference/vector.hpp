@@ -1,40 +1,78 @@
 #pragma once
 
-// Vectors of f64 for the sources that are compiled once per instruction set, with KDA_FAST_LANES
-// elements each. The vector type is the compiler's own, so that the same source becomes SSE2, AVX2
-// or AVX-512 without intrinsics; a * b + c contracts to one fused instruction where there is one.
-// To be included by such sources only. Everything here has internal linkage and nothing of the
-// standard library is used: an inline function compiled with AVX-512 could be the copy that the
-// linker keeps for the whole program.
+// Vectors of KDA_REAL, f64 or f32, for the sources that are compiled once per instruction set, with
+// as many elements as KDA_FAST_LANES of f64. The vector type is the compiler's own, so that the
+// same source becomes SSE2, AVX2 or AVX-512 without intrinsics; a * b + c contracts to one fused
+// instruction where there is one. To be included by such sources only. Everything here has internal
+// linkage and nothing of the standard library is used: an inline function compiled with AVX-512
+// could be the copy that the linker keeps for the whole program.
 
 namespace kda::reference {
 namespace {
 
-inline constexpr int kLanes = KDA_FAST_LANES;
+using Real = KDA_REAL;
 
-using Vec [[gnu::vector_size(kLanes * 8)]] = double;
-using Bits [[gnu::vector_size(kLanes * 8)]] = unsigned long long;
+inline constexpr int kLanes = KDA_FAST_LANES * (8 / int{sizeof(Real)});
 
-[[maybe_unused]] inline Vec load(const double* from) {
+/// Unsigned integer of the size of a Real.
+template <class Float>
+struct BitsOf;
+template <>
+struct BitsOf<double> {
+  using Type = unsigned long long;
+};
+template <>
+struct BitsOf<float> {
+  using Type = unsigned;
+};
+
+using Vec [[gnu::vector_size(kLanes * sizeof(Real))]] = Real;
+using Bits [[gnu::vector_size(kLanes * sizeof(Real))]] = BitsOf<Real>::Type;
+
+[[maybe_unused]] inline Vec load(const Real* from) {
   Vec x;
   __builtin_memcpy(&x, from, sizeof x);
   return x;
 }
 
-[[maybe_unused]] inline void store(Vec x, double* to) { __builtin_memcpy(to, &x, sizeof x); }
+[[maybe_unused]] inline void store(Vec x, Real* to) { __builtin_memcpy(to, &x, sizeof x); }
 
-[[maybe_unused]] inline Vec splat(double x) { return Vec{} + x; }
+[[maybe_unused]] inline Vec splat(Real x) { return Vec{} + x; }
 
-[[maybe_unused]] inline double sum(Vec x) {
-  double total = 0;
+[[maybe_unused]] inline Real sum(Vec x) {
+  Real total = 0;
   for (int lane = 0; lane < kLanes; ++lane) total += x[lane];
   return total;
 }
 
-/// Adding it rounds to an integer and leaves that integer in the low bits.
-inline constexpr double kRound = 0x1.8p52;
+/// What exp needs to know of a format.
+template <class Float>
+struct ExpConstants;
+template <>
+struct ExpConstants<double> {
+  static constexpr double kRound = 0x1.8p52;  ///< adding it leaves an integer in the low bits
+  static constexpr int kMantissa = 52;
+  static constexpr unsigned long long kOne = 0x3FF0000000000000ULL;  ///< bits of 1
+  static constexpr double kLeast = -750;  ///< beyond both ends the result is 0 or inf already
+  static constexpr double kMost = 720;
+  static constexpr double kLn2 = 0x1.62e42feep-1;  ///< ln 2 in two parts; this one is short, so
+  static constexpr double kLn2Rest = 0x1.a39ef35793c76p-33;  ///< that n times it is exact
+  static constexpr int kFirst = 0;                           ///< first term of kTaylor
+};
+template <>
+struct ExpConstants<float> {
+  static constexpr float kRound = 0x1.8p23F;
+  static constexpr int kMantissa = 23;
+  static constexpr unsigned kOne = 0x3F800000U;
+  static constexpr float kLeast = -104;
+  static constexpr float kMost = 89;
+  static constexpr float kLn2 = 0x1.62e4p-1F;
+  static constexpr float kLn2Rest = 0x1.7f7d1cp-20F;
+  static constexpr int kFirst = 6;
+};
 
-/// 1/13!, 1/12!, ... 1/0!: on |r| <= ln(2)/2 the next term of e^r is below 5e-18.
+/// 1/13!, 1/12!, ... 1/0!: on |r| <= ln(2)/2 the next term of e^r is below 5e-18; from 1/7! on,
+/// below 6e-9.
 inline constexpr double kTaylor[14] = {1.0 / 6227020800,
                                        1.0 / 479001600,
                                        1.0 / 39916800,
@@ -50,22 +88,24 @@ inline constexpr double kTaylor[14] = {1.0 / 6227020800,
                                        1.0,
                                        1.0};
 
-/// 2^n for an integer |n| <= 1022.
+/// 2^n for an integer |n| below the largest exponent.
 [[maybe_unused]] inline Vec power_of_two(Vec n) {
-  const Bits integer = reinterpret_cast<Bits>(n + kRound) << 52;
-  return reinterpret_cast<Vec>(integer + 0x3FF0000000000000ULL);
+  using C = ExpConstants<Real>;
+  const Bits integer = reinterpret_cast<Bits>(n + C::kRound) << C::kMantissa;
+  return reinterpret_cast<Vec>(integer + C::kOne);
 }
 
 /// e^x to about one unit in the last place; e^0 = 1, e^-inf = 0, NaN stays.
 [[maybe_unused]] inline Vec exp(Vec x) {
-  x = x < -750.0 ? splat(-750.0) : x;  // beyond both ends the result is 0 or inf already
-  x = x > 720.0 ? splat(720.0) : x;
-  const Vec n = (x * 0x1.71547652b82fep0 + kRound) - kRound;
-  // ln 2 in two parts; the first is short, so that n times it is exact.
-  const Vec r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
-  Vec y = splat(kTaylor[0]);
-  for (int i = 1; i < 14; ++i) y = y * r + kTaylor[i];
-  const Vec half = (n * 0.5 + kRound) - kRound;  // two factors, since 2^n itself may be subnormal
+  using C = ExpConstants<Real>;
+  x = x < C::kLeast ? splat(C::kLeast) : x;
+  x = x > C::kMost ? splat(C::kMost) : x;
+  const Vec n = (x * static_cast<Real>(0x1.71547652b82fep0) + C::kRound) - C::kRound;
+  const Vec r = (x - n * C::kLn2) - n * C::kLn2Rest;
+  Vec y = splat(static_cast<Real>(kTaylor[C::kFirst]));
+  for (int i = C::kFirst + 1; i < 14; ++i) y = y * r + static_cast<Real>(kTaylor[i]);
+  // Two factors, since 2^n itself may be subnormal.
+  const Vec half = (n * static_cast<Real>(0.5) + C::kRound) - C::kRound;
   return y * power_of_two(half) * power_of_two(n - half);
 }
 
