@@ -138,9 +138,6 @@ class SampleReader final : public nlohmann::json_sax<json> {
   }
 
   bool other(const std::string& got) {
-    if (depth_ == 0) {
-      fail_input(source_, place(consumed), "wanted an object or a list of pairs, got " + got);
-    }
     if (!wanted()) return true;
     const bool list = part_ == Part::kNone;
     fail_input(source_, place(consumed),

@@ -152,6 +152,8 @@ TEST(PrefillPlan, RefusesWhatAGridCannotHold) {
     }
   }
   EXPECT_THROW(static_cast<void>(plan({64}, 1, {.v_columns = 48})), Error);
+  // 2^32 chunks, counted before any table of them is made.
+  EXPECT_THROW(static_cast<void>(plan({std::int64_t{1} << 38}, 1)), Error);
 }
 
 TEST(PrefillPlan, NothingToDoIsNoLaunch) { EXPECT_TRUE(plan({}, 4).segments.empty()); }
@@ -165,6 +167,12 @@ TEST(PrefillPlan, EveryVariantHasAKernelOfItsOwn) {
     bodies.insert(prefill_chain_forms(policy, 32).cpu);
   }
   EXPECT_EQ(bodies.size(), 9U);
+}
+
+TEST(PrefillPlan, PoliciesHaveNames) {
+  EXPECT_STREQ(name(PrefillPolicy::kMixed), "mixed");
+  EXPECT_STREQ(name(PrefillPolicy::kSplit), "split");
+  EXPECT_STREQ(name(PrefillPolicy::kBf16), "bf16");
 }
 
 TEST(PrefillPlan, PrintsItself) {

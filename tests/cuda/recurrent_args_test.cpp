@@ -64,6 +64,15 @@ void expect_refused(ErrorCode code, const std::function<void(RecurrentCall&)>& s
   expect_refused(code, call.args);
 }
 
+// The contract knows f32 alone; storage in bf16 is the interface's own, and all else holds for it.
+TEST(RecurrentArgs, AnInitialStateInBf16IsHeldToTheContractToo) {
+  KdaInputs wrong = inputs();
+  wrong.initial_state = tests::uniform(Dtype::kBf16, {2, 2, 8, 7}, 3, -1, 1);
+  RecurrentCall call(inputs());
+  call.args.problem.initial_state = wrong.initial_state->view();
+  expect_refused(ErrorCode::kInitialStateInvalid, call.args);
+}
+
 TEST(RecurrentArgs, AcceptsTheCallThatOthersSpoil) {
   RecurrentCall call(inputs());
   call.make_pool(4, Dtype::kF32);

@@ -204,6 +204,16 @@ TEST(FitDiagnostics, OutlierWithinTheProfile) {
   EXPECT_TRUE(diagnostics.doubts[0].message.starts_with("sample 64 (length "));
 }
 
+TEST(FitDiagnostics, SeveralOutliersAreNamedWorstFirst) {
+  Samples samples = noisy();
+  samples.latencies[40] += 35;
+  samples.latencies[90] -= 40;
+  const Diagnostics diagnostics = diagnose_fit(samples);
+  ASSERT_EQ(diagnostics.doubts.size(), 2U);
+  EXPECT_TRUE(diagnostics.doubts[0].message.starts_with("sample 90 "));
+  EXPECT_TRUE(diagnostics.doubts[1].message.starts_with("sample 40 "));
+}
+
 TEST(FitDiagnostics, FewDistinctLengths) {
   const Samples samples = sample({1, 100, 100, 200, 300, 400, 500, 600, 700}, {1e-3, 0.1, 5}, 0.01);
   const Diagnostics diagnostics = diagnose_fit(samples, 500);

@@ -204,6 +204,16 @@ TEST(MakeCase, FillsInputsAndOptions) {
   EXPECT_EQ(kda_case.inputs.at("beta").dtype(), Dtype::kF32);
 }
 
+TEST(MakeCase, InputsLargerThanTheMachineAreRefusedBeforeAnyIsMade) {
+  try {
+    (void)make_case(parse_case_line("op=chunk_kda T=1000000000 H=1024 K=256 V=256"));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    EXPECT_NE(error.message().find("GiB"), std::string::npos) << error.message();
+  }
+}
+
 TEST(MakeCase, LeavesRefusalsToTheContract) {
   const Case made = make_case(parse_case_line("op=kda_prefill chunk=32"));
   const auto& kda_case = std::get<KdaCase>(made.inputs);

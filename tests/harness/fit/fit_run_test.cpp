@@ -92,6 +92,38 @@ TEST_F(FitRun, PrintsCoefficientsTargetAndSchedule) {
   EXPECT_EQ(text.find("warning"), std::string::npos) << text;
 }
 
+TEST_F(FitRun, DoubtsAreInTheJsonToo) {
+  FitCommand command;
+  command.samples = profile({1e-9, 0.02, 100}, 40);  // noise that hides the square term
+  command.json = file("fit.json");
+  (void)fit(command);
+  const auto json = nlohmann::json::parse(read(command.json));
+  ASSERT_FALSE(json["warnings"].empty()) << json;
+  for (const auto& warning : json["warnings"]) {
+    EXPECT_FALSE(warning["code"].get<std::string>().empty());
+    EXPECT_FALSE(warning["message"].get<std::string>().empty());
+  }
+}
+
+TEST_F(FitRun, ATargetThatCannotBeIsTheErrorOfTheReport) {
+  FitCommand command;
+  command.samples = profile({2e-7, 0.02, 15}, 0.5);
+  command.base_chunk_size = -1'000'000'000;
+  command.json = file("fit.json");
+  EXPECT_NE(fit(command), Exit::kSuccess);
+  EXPECT_NE(out_.str() + err_.str(), "");
+}
+
+TEST(SvgPanel, ARangeOfOneValueIsWidened) {
+  for (const double value : {0.0, -4.0, 1e9}) {
+    harness::SvgPanel panel("p", {0, 0, 100, 50}, {value, value}, {value, value});
+    panel.dot(value, value, "red", "tip");
+    const std::string svg = panel.finish("title", "x", "y");
+    EXPECT_NE(svg.find("cx=\"50.00\" cy=\"25.00\""), std::string::npos) << svg;
+    EXPECT_EQ(svg.find("nan"), std::string::npos) << svg;
+  }
+}
+
 TEST_F(FitRun, SameReportTwice) {
   FitCommand command;
   command.samples = profile({2e-7, 0.02, 15}, 0.5);
