@@ -63,9 +63,10 @@ TensorReport judge(OutputKind kind, const JudgedCase& judged, const Tensor& expe
 /// Whole-tensor groups of the heads taken together.
 void judge_merged(TensorReport& report, const DeviationLimits& limits) {
   SigmaUse& use = *report.use;
-  const double share = std::max(use.sums.rms_share(limits), use.sums.bias_share(limits));
+  const std::optional<double> bias = use.sums.bias_share(limits);
+  const double share = std::max(use.sums.rms_share(limits), bias.value_or(0));
   use.group.raise(use.sums.rms_share(limits), "all");
-  use.bias.raise(use.sums.bias_share(limits), "all");
+  if (bias) use.raise_bias(*bias, "all");
   if (share <= report.used_share) return;
   report.used_share = share;
   if (share <= 1) return;
@@ -91,7 +92,8 @@ void drop_nan_signs(TensorReport& report) {
   }
   if (!report.use) return;
   SigmaUse& use = *report.use;
-  for (Share* share : {&use.element, &use.row, &use.group, &use.bias}) drop(share->share);
+  for (Share* share : {&use.element, &use.row, &use.group}) drop(share->share);
+  if (use.bias) drop(use.bias->share);
   SigmaSums& sums = use.sums;
   for (double* x : {&sums.z2, &sums.signed_z, &sums.sigma2, &sums.exact2, &sums.ruled_z}) drop(*x);
 }
@@ -102,7 +104,7 @@ SigmaUse merged(SigmaUse whole, const SigmaUse& part) {
   raise(whole.element, part.element);
   raise(whole.row, part.row);
   raise(whole.group, part.group);
-  raise(whole.bias, part.bias);
+  if (part.bias) whole.raise_bias(part.bias->share, part.bias->place);
   whole.sums.merge(part.sums);
   return whole;
 }

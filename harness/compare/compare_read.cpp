@@ -102,7 +102,8 @@ SigmaUse read_use(const json& object) {
   return {.element = read_share(object.at("element")),
           .row = read_share(object.at("row")),
           .group = read_share(object.at("group")),
-          .bias = read_share(object.at("bias")),
+          .bias = object.at("bias").is_null() ? std::nullopt
+                                              : std::optional(read_share(object.at("bias"))),
           .sums = {.count = sums.at("count").get<std::int64_t>(),
                    .rows = object.at("rows").get<std::int64_t>(),
                    .z2 = number(sums.at("z2")),

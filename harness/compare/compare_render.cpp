@@ -90,11 +90,12 @@ json to_json(const SigmaSums& sums) {
           {"ruled_z", number(sums.ruled_z)}};
 }
 
-/// How `derived` saw the tensor. `resolution`: the relative error from which on an element fails.
+/// How `derived` saw the tensor; `bias` is null where that test did not apply. `resolution`: the
+/// relative error from which on an element fails.
 json to_json(const SigmaUse& use) {
   const DeviationLimits& limits = *find_policy("derived").deviations;
   return {{"element", to_json(use.element)}, {"row", to_json(use.row)},
-          {"group", to_json(use.group)},     {"bias", to_json(use.bias)},
+          {"group", to_json(use.group)},     {"bias", use.bias ? to_json(*use.bias) : json()},
           {"rms", number(use.sums.rms())},   {"mean", number(use.sums.mean())},
           {"rows", use.sums.rows},           {"resolution", number(use.resolution(limits))},
           {"sums", to_json(use.sums)}};
@@ -131,7 +132,7 @@ std::string to_text(const SigmaUse& use) {
   const DeviationLimits& limits = *find_policy("derived").deviations;
   std::string text = fmt::format("    of the limits: element {}, row {}, group {}",
                                  percent(use.element), percent(use.row), percent(use.group));
-  if (use.bias.share > 0) text += ", bias " + percent(use.bias);
+  text += ", bias " + (use.bias ? percent(*use.bias) : "-");
   return text + fmt::format(
                     "\n    sees element errors above {:.2g}% of the RMS; RMS error {:.2g} "
                     "sigma, mean {:.2g}\n",

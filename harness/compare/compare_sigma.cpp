@@ -189,9 +189,10 @@ void SigmaJudge::group(const SigmaSums& sums, const std::string& where, Tally& t
     return fmt::format("{}: RMS error of {:.3g} sigma, wanted at most {:.3g}", where, sums.rms(),
                        sums.rms_limit(limits_));
   });
-  const double bias = sums.bias_share(limits_);
-  use_.bias.raise(bias, where);
-  tally.test(bias, [&] {
+  const std::optional<double> bias = sums.bias_share(limits_);
+  if (!bias) return;
+  use_.raise_bias(*bias, where);
+  tally.test(*bias, [&] {
     return fmt::format(
         "{}: mean error away from 0 of {:.3g} sigma, wanted at most {:.3g} either way", where,
         sums.ruled_mean(), sums.bias_limit(limits_));

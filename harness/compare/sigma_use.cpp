@@ -42,8 +42,8 @@ double SigmaSums::bias_limit(const DeviationLimits& limits) const noexcept {
   return limits.bias + limits.bias_small / std::sqrt(static_cast<double>(ruled_rows));
 }
 
-double SigmaSums::bias_share(const DeviationLimits& limits) const noexcept {
-  if (ruled < limits.bias_elements) return 0;
+std::optional<double> SigmaSums::bias_share(const DeviationLimits& limits) const noexcept {
+  if (ruled < limits.bias_elements) return std::nullopt;
   return std::abs(ruled_mean()) / bias_limit(limits);
 }
 
@@ -53,6 +53,11 @@ void Share::raise(double other, const std::string& where) {
   if (!(other > share)) return;
   share = other;
   place = where;
+}
+
+void SigmaUse::raise_bias(double share, const std::string& where) {
+  if (!bias) bias.emplace();
+  bias->raise(share, where);
 }
 
 double SigmaUse::resolution(const DeviationLimits& limits) const noexcept {

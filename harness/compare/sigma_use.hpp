@@ -27,8 +27,8 @@ struct SigmaSums {
   /// RMS z / limit; 0 without rows.
   [[nodiscard]] double rms_share(const DeviationLimits& limits) const noexcept;
   [[nodiscard]] double rms_limit(const DeviationLimits& limits) const noexcept;
-  /// |mean over ruled elements| / limit; 0 when there are too few of them.
-  [[nodiscard]] double bias_share(const DeviationLimits& limits) const noexcept;
+  /// |mean over ruled elements| / limit; absent when there are too few of them for the test.
+  [[nodiscard]] std::optional<double> bias_share(const DeviationLimits& limits) const noexcept;
   [[nodiscard]] double bias_limit(const DeviationLimits& limits) const noexcept;
   [[nodiscard]] double ruled_mean() const noexcept;
 };
@@ -43,11 +43,15 @@ struct Share {
 
 /// What a tensor uses of the limits of policy `derived`.
 struct SigmaUse {
-  Share element;   ///< largest |z| / limit
-  Share row;       ///< largest RMS z / limit of a row, for states also of a column
-  Share group;     ///< largest RMS z / limit of a (sequence, head), (chunk, head), state, tensor
-  Share bias;      ///< largest |mean of z sign(exact)| / limit of such a group
+  Share element;  ///< largest |z| / limit
+  Share row;      ///< largest RMS z / limit of a row, for states also of a column
+  Share group;    ///< largest RMS z / limit of a (sequence, head), (chunk, head), state, tensor
+  /// Largest |mean of z sign(exact)| / limit of such a group; absent where the test applied to
+  /// none.
+  std::optional<Share> bias;
   SigmaSums sums;  ///< over the tensor
+
+  void raise_bias(double share, const std::string& where);
 
   /// Error of an element, relative to the RMS of the tensor, from which on it fails.
   [[nodiscard]] double resolution(const DeviationLimits& limits) const noexcept;

@@ -46,7 +46,8 @@ nlohmann::json to_json(const RunBias& bias) {
   return {{"implementation", bias.implementation},
           {"cases", bias.cases},
           {"mean", bias.mean},
-          {"t", std::isfinite(bias.t) ? nlohmann::json(bias.t) : nlohmann::json("inf")},
+          {"t", std::isfinite(bias.t) ? nlohmann::json(bias.t)
+                                      : nlohmann::json(bias.t < 0 ? "-inf" : "inf")},
           {"passed", !bias.failed}};
 }
 

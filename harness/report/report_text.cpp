@@ -123,7 +123,7 @@ struct BoundUse {
   double element = 0;
   double row = 0;
   double group = 0;
-  double bias = 0;
+  std::optional<double> bias{};  ///< absent where the test applied to none of them
   const CaseResult* nearest = nullptr;
 };
 
@@ -134,7 +134,7 @@ void raise(BoundUse& most, const CaseResult& result) {
     most.element = std::max(most.element, tensor.use->element.share);
     most.row = std::max(most.row, tensor.use->row.share);
     most.group = std::max(most.group, tensor.use->group.share);
-    most.bias = std::max(most.bias, tensor.use->bias.share);
+    if (tensor.use->bias) most.bias = std::max(most.bias.value_or(0), tensor.use->bias->share);
   }
 }
 
@@ -154,10 +154,11 @@ std::string bound_table(const RunReport& report) {
     const auto bias =
         std::ranges::find(report.biases, row.implementation, &RunBias::implementation);
     const std::string lean = bias == report.biases.end() ? "-" : fmt::format("{:+.3f}", bias->mean);
-    text += fmt::format("{:<17} {:>7.0f}% {:>7.0f}% {:>7.0f}% {:>7.0f}% {:>8}  {}\n",
-                        row.implementation, 100 * row.element, 100 * row.row, 100 * row.group,
-                        100 * row.bias, lean,
-                        row.nearest != nullptr ? one_line(row.nearest->case_name) : "");
+    const std::string share = row.bias ? fmt::format("{:.0f}%", 100 * *row.bias) : "-";
+    text +=
+        fmt::format("{:<17} {:>7.0f}% {:>7.0f}% {:>7.0f}% {:>8} {:>8}  {}\n", row.implementation,
+                    100 * row.element, 100 * row.row, 100 * row.group, share, lean,
+                    row.nearest != nullptr ? one_line(row.nearest->case_name) : "");
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 // Policy `derived`: its tests one by one, on results that differ from the exact one by multiples of
 // sigma.
@@ -140,14 +141,18 @@ TEST(Derived, TruncationShowsAsABiasWhereTheStorageRulesTheError) {
   Tensors got = judged.rounded();
   const CompareReport rounded = judged.report(got, "derived", f32_formats());
   EXPECT_TRUE(rounded.passed()) << to_text(rounded);
-  EXPECT_LT(rounded.find("o")->use->bias.share, 0.3);
+  EXPECT_LT(rounded.find("o")->use->bias->share, 0.3);
   EXPECT_GT(rounded.find("o")->use->sums.ruled, 4000);
   got.at("o") = truncated(judged.expected.at("o"));
   const CompareReport cut = judged.report(got, "derived", f32_formats());
   EXPECT_FALSE(cut.passed());
   EXPECT_NEAR(cut.find("o")->use->sums.ruled_mean(), -1.7, 0.1);
-  EXPECT_GT(cut.find("o")->use->bias.share, 2);
-  EXPECT_TRUE(judged.report(got, "derived").passed()) << "16-bit operands hide it in one case";
+  EXPECT_GT(cut.find("o")->use->bias->share, 2);
+  const CompareReport hidden = judged.report(got, "derived");
+  EXPECT_TRUE(hidden.passed()) << "16-bit operands hide it in one case";
+  EXPECT_FALSE(hidden.find("o")->use->bias) << "not applied, which is not 0";
+  EXPECT_NE(to_text(hidden).find(", bias -"), std::string::npos) << to_text(hidden);
+  EXPECT_TRUE(to_json(hidden).at("tensors").at(0).at("sigma").at("bias").is_null());
 }
 
 /// got = exact (1 + d) in part of `o` until that fails: the smallest d by factors of 1.2.

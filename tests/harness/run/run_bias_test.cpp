@@ -1,6 +1,7 @@
 #include "harness/run/run_bias.hpp"
 
 #include "harness/case/case_line.hpp"
+#include "harness/report/report.hpp"
 #include "harness/run/oracle.hpp"
 #include "harness/run/run.hpp"
 
@@ -8,6 +9,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace kda::harness {
 namespace {
@@ -105,6 +107,14 @@ TEST(RunBias, TruncatedResultsOfSixteenBitOperandsFailTogether) {
   EXPECT_TRUE(biased.failed) << to_text(biased);
   EXPECT_LT(biased.mean, -0.3);
   EXPECT_NE(to_text(biased).find("lean towards 0"), std::string::npos);
+}
+
+TEST(RunBias, AnInfiniteTKeepsItsSignInReports) {
+  RunReport report;
+  report.biases = run_biases(leaning_cases(8, -0.5, 0));
+  EXPECT_EQ(to_json(report).at("bias").at(0).at("t"), "-inf");
+  report.biases = run_biases(leaning_cases(8, 0.5, 0));
+  EXPECT_EQ(to_json(report).at("bias").at(0).at("t"), "inf");
 }
 
 }  // namespace
