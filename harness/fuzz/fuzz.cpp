@@ -37,8 +37,9 @@ FuzzFailure shrunken(const Case& drawn, const CaseResult& result,
   failure.line = drawn.line;
   failure.verdict = result.verdict;
   failure.detail = result.detail;
-  failure.shrunk = shrink(std::get<KdaCase>(drawn.inputs),
-                          judged_by(implementation, options.policy, options.kernels));
+  failure.shrunk =
+      shrink(std::get<KdaCase>(drawn.inputs), judged_by(implementation, options.judging),
+             {.judgements = ShrinkLimits{}.judgements, .seconds = options.shrink_seconds});
   failure.file = options.folder / (name + ".h5");
   write_shrunk(failure.file, failure.shrunk.smallest, "shrunk from: " + drawn.line);
   return failure;
@@ -50,7 +51,6 @@ FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options
                 const std::function<void(const FuzzReport&)>& progress) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  const Policy* policy = options.policy.empty() ? nullptr : &find_policy(options.policy);
   const InterruptGuard guard;
   CaseDraw draw(implementation.ops, options.seed);
   FuzzReport report;
@@ -68,9 +68,14 @@ FuzzReport fuzz(const Implementation& implementation, const FuzzOptions& options
         ++report.unsupported;
         continue;
       }
-      const CaseResult result = judge(drawn, implementation, policy, options.kernels);
+      CaseAnswers answers(drawn);
+      const CaseResult result = judge(answers, implementation, options.judging);
       if (!was_run(result.verdict)) {  // it said itself that it cannot, or not here
         ++report.unsupported;
+        continue;
+      }
+      if (result.verdict == Verdict::kMistrusted) {  // says nothing about the implementation
+        ++report.mistrusted;
         continue;
       }
       ++report.cases;

@@ -6,10 +6,10 @@
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,15 +25,15 @@ class Search {
  public:
   Search(const KdaCase& failing, const VerdictOn& verdict_on, const ShrinkLimits& limits)
       : verdict_on_(verdict_on), limits_(limits), best_(failing) {
-    std::array<Verdict, 3> verdicts{};
-    for (Verdict& verdict : verdicts) verdict = judge_once(failing);
+    std::vector<Verdict> verdicts{judge_once(failing)};
+    while (verdicts.size() < 3 && !exhausted()) verdicts.push_back(judge_once(failing));
     const auto found = std::ranges::find_if(verdicts, [](Verdict v) { return is_failure(v); });
     if (found == verdicts.end()) {
       throw Error(ErrorCode::kUsage, "shrink: wanted a case that fails, got one that " +
                                          std::string(name(verdicts.front())));
     }
     wanted_ = *found;
-    steady_ = std::ranges::count(verdicts, wanted_) == 3;
+    steady_ = std::ranges::count(verdicts, wanted_) == std::ssize(verdicts);
   }
 
   Shrunk run() {
@@ -41,6 +41,7 @@ class Search {
       smaller = false;
       smaller |= cut_sequences();
       smaller |= cut_heads();
+      smaller |= cut_value_heads();
       smaller |= cut_tokens();
       smaller |= cut_channels();
       smaller |= simplify();
@@ -49,16 +50,20 @@ class Search {
     result.smallest = best_;
     result.verdict = wanted_;
     result.exhausted = exhausted();
-    for (; result.of_votes < kVotes; ++result.of_votes)
+    do {
       result.votes += judge_once(best_) == wanted_ ? 1 : 0;
+      ++result.of_votes;
+    } while (result.of_votes < kVotes && !out_of_time());
     result.judgements = judgements_;
     return result;
   }
 
  private:
+  [[nodiscard]] bool out_of_time() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count() > limits_.seconds;
+  }
   [[nodiscard]] bool exhausted() const {
-    return judgements_ >= limits_.judgements ||
-           std::chrono::duration<double>(Clock::now() - begin_).count() > limits_.seconds;
+    return judgements_ >= limits_.judgements || out_of_time();
   }
 
   Verdict judge_once(const KdaCase& kda_case) {
@@ -112,6 +117,14 @@ class Search {
   bool cut_heads() {
     return cut_to_one(semantics().H, [this](std::int64_t first, std::int64_t count) {
       return std::optional(keep_heads(best_, first, count));
+    });
+  }
+
+  /// Fewer value heads for each query/key head.
+  bool cut_value_heads() {
+    const Semantics s = semantics();
+    return cut_to_one(s.HV / s.H, [this](std::int64_t first, std::int64_t count) {
+      return std::optional(keep_value_heads(best_, first, count));
     });
   }
 
@@ -175,15 +188,14 @@ Shrunk shrink(const KdaCase& failing, const VerdictOn& verdict_on, const ShrinkL
   return Search(failing, verdict_on, limits).run();
 }
 
-VerdictOn judged_by(const Implementation& implementation, std::string policy,
-                    const KernelSettings& settings) {
-  return [&implementation, policy = std::move(policy), settings](const KdaCase& kda_case) {
+VerdictOn judged_by(const Implementation& implementation, const Judging& judging) {
+  return [&implementation, judging](const KdaCase& kda_case) {
     Case alone;
     alone.name = "shrink";
     alone.op = *find_op(name(kda_case.contract));
     alone.inputs = kda_case;
-    const Policy* chosen = policy.empty() ? nullptr : &find_policy(policy);
-    return judge(alone, implementation, chosen, settings).verdict;
+    CaseAnswers answers(alone);
+    return judge(answers, implementation, judging).verdict;
   };
 }
 

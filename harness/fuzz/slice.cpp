@@ -53,6 +53,12 @@ void cut_tokens(KdaCase& part, std::size_t axis, const std::vector<Range>& range
   for (const char* name : {"q", "k", "v", "g", "beta"}) cut(part, name, axis, ranges);
 }
 
+void cut_value_heads(KdaCase& part, const std::vector<Range>& ranges) {
+  for (const char* name : {"v", "g", "beta"}) cut(part, name, 2, ranges);
+  cut(part, "initial_state", 1, ranges);
+  for (const char* name : {"A_log", "dt_bias"}) cut(part, name, 0, ranges);
+}
+
 /// A copy whose gate parameters, if used, have the shapes [HV] and [HV,K].
 KdaCase copy_of(const KdaCase& kda_case) {
   KdaCase part = kda_case;
@@ -133,11 +139,18 @@ KdaCase keep_heads(const KdaCase& kda_case, std::int64_t first, std::int64_t cou
   KdaCase part = copy_of(kda_case);
   const std::int64_t group =
       kda_case.inputs.at("v").shape()[2] / kda_case.inputs.at("q").shape()[2];
-  const std::vector<Range> values{{first * group, count * group}};
   for (const char* name : {"q", "k"}) cut(part, name, 2, {{first, count}});
-  for (const char* name : {"v", "g", "beta"}) cut(part, name, 2, values);
-  cut(part, "initial_state", 1, values);
-  for (const char* name : {"A_log", "dt_bias"}) cut(part, name, 0, values);
+  cut_value_heads(part, {{first * group, count * group}});
+  return part;
+}
+
+KdaCase keep_value_heads(const KdaCase& kda_case, std::int64_t first, std::int64_t count) {
+  KdaCase part = copy_of(kda_case);
+  const std::int64_t H = kda_case.inputs.at("q").shape()[2];
+  const std::int64_t group = kda_case.inputs.at("v").shape()[2] / H;
+  std::vector<Range> kept;
+  for (std::int64_t h = 0; h < H; ++h) kept.push_back({h * group + first, count});
+  cut_value_heads(part, kept);
   return part;
 }
 

@@ -21,6 +21,10 @@ namespace kda::harness {
 /// Query/key heads [first, first + count) with their value heads.
 [[nodiscard]] KdaCase keep_heads(const KdaCase& kda_case, std::int64_t first, std::int64_t count);
 
+/// Of the value heads of every query/key head [first, first + count).
+[[nodiscard]] KdaCase keep_value_heads(const KdaCase& kda_case, std::int64_t first,
+                                       std::int64_t count);
+
 /// Key channels [first, first + count) and value columns [first_v, first_v + count_v).
 [[nodiscard]] KdaCase keep_channels(const KdaCase& kda_case, std::int64_t first, std::int64_t count,
                                     std::int64_t first_v, std::int64_t count_v);

@@ -83,8 +83,19 @@ void require_form(const KdaCase& kda_case, const std::map<std::string, Tensor>& 
     require_shape(tensors, "h", semantics->state_shape(semantics->num_chunks), output);
 }
 
+/// The root attribute `formats` of a result; none where there is no such text.
+std::optional<StatedFormats> take_formats(const std::string& text, const std::string& output) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return parse_formats(text);
+  } catch (const Error& error) {
+    throw Fault(Verdict::kMalformed, std::string(name(error.code())),
+                "result: attribute " + error.message(), output);
+  }
+}
+
 /// The result file as an answer, a Refusal, or a Fault.
-Answer take_result(const Case& test_case, const fs::path& file, const std::string& output) {
+StatedAnswer take_result(const Case& test_case, const fs::path& file, const std::string& output) {
   std::error_code ignored;
   if (!fs::exists(file, ignored))
     throw Fault(Verdict::kMalformed, "result_missing", "wrote no result file", output);
@@ -105,7 +116,7 @@ Answer take_result(const Case& test_case, const fs::path& file, const std::strin
   };
   take("final_state", outputs.final_state);
   take("h", outputs.h);
-  return outputs;
+  return {std::move(outputs), take_formats(result.formats, output)};
 }
 
 std::string content(const fs::path& file) {
@@ -152,7 +163,8 @@ class Workspace {
   PrivateFolder folder_;
 };
 
-Answer run_exec(const std::string& command, const Case& test_case, const ExternalOptions& options) {
+StatedAnswer run_exec(const std::string& command, const Case& test_case,
+                      const ExternalOptions& options) {
   const Workspace workspace = prepared([&] { return Workspace(test_case); });
   const fs::path in = workspace.file("in.h5");
   const fs::path out = workspace.file("out.h5");
@@ -166,8 +178,8 @@ Answer run_exec(const std::string& command, const Case& test_case, const Externa
   return take_result(test_case, out, end.output);
 }
 
-Answer run_plugin(const std::string& plugin, const Case& test_case,
-                  const ExternalOptions& options) {
+StatedAnswer run_plugin(const std::string& plugin, const Case& test_case,
+                        const ExternalOptions& options) {
   const Workspace workspace = prepared([&] { return Workspace(test_case); });
   const ChildEnd end = prepared([&] {
     return run_child({"/proc/self/exe", "plugin-host", plugin, workspace.path().string()},
@@ -192,6 +204,15 @@ Implementation kda_implementation(const std::string& name, const char* descripti
           .by_head = false};
 }
 
+/// Of an implementation whose answers may state formats.
+void set_run(Implementation& made,
+             std::function<StatedAnswer(const Case&, const KernelSettings&)> run) {
+  made.run = [run](const Case& test_case, const KernelSettings& settings) {
+    return run(test_case, settings).answer;
+  };
+  made.run_stating = std::move(run);
+}
+
 }  // namespace
 
 bool is_external(std::string_view name) {
@@ -208,9 +229,9 @@ Implementation make_external(const std::string& name, const ExternalOptions& opt
                   "--impl exec:COMMAND: wanted {in} and {out} in the command, got " + command,
                   "write it as in --impl 'exec:python3 run.py {in} {out}'");
     }
-    made.run = [command, options](const Case& test_case, const KernelSettings&) {
+    set_run(made, [command, options](const Case& test_case, const KernelSettings&) {
       return run_exec(command, test_case, options);
-    };
+    });
     return made;
   }
   if (name.starts_with(kPlugin)) {
@@ -221,9 +242,9 @@ Implementation make_external(const std::string& name, const ExternalOptions& opt
       throw Error(ErrorCode::kPathNotFound,
                   "--impl " + name + ": wanted a shared library: " + error.message());
     }
-    made.run = [plugin, options](const Case& test_case, const KernelSettings&) {
+    set_run(made, [plugin, options](const Case& test_case, const KernelSettings&) {
       return run_plugin(plugin.string(), test_case, options);
-    };
+    });
     return made;
   }
   throw Error(ErrorCode::kUsage, "--impl: wanted exec:COMMAND or plugin:PATH, got " + name);

@@ -30,6 +30,12 @@ struct FitAnswer {
 using PredictAnswer = PredictExpected;
 using Answer = std::variant<Outputs, FitAnswer, PredictAnswer>;
 
+/// An answer that says by itself which formats made it.
+struct StatedAnswer {
+  Answer answer;
+  std::optional<StatedFormats> formats;
+};
+
 /// Something that can be judged: a reference, a peer, a kernel, somebody's program.
 struct Implementation {
   std::string name;         ///< as --impl takes it
@@ -47,6 +53,8 @@ struct Implementation {
   std::function<std::string(const Case&)> diagnose{};
   /// Where it rounds to what: makes its bound. The rest follows from the case (formats.hpp).
   StatedFormats formats{};
+  /// As `run`, where answers may state formats of their own, in place of `formats`. May be empty.
+  std::function<StatedAnswer(const Case&, const KernelSettings&)> run_stating{};
 };
 
 /// Nothing when the implementation serves the case, else why not: another op, a limit of its own,

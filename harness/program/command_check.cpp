@@ -1,8 +1,8 @@
-#include "cuda/runtime.hpp"
 #include "harness/program/command.hpp"
 #include "harness/program/command_reports.hpp"
 #include "harness/program/data_folder.hpp"
 #include "harness/program/decimal.hpp"
+#include "harness/program/device_option.hpp"
 #include "harness/run/run.hpp"
 
 #include <cstdio>
@@ -66,19 +66,15 @@ Progress progress_line() {
 /// The settings, and the arguments that repeat them where they are not the default.
 void set_kernels(const CheckArguments& arguments, RunOptions& options) {
   using cuda::simt::Order;
-  const std::map<std::string, DeviceChoice> devices{
-      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"gpu", DeviceChoice::kGpu}};
   const std::map<std::string, Order> orders{{"inorder", Order::kInOrder},
                                             {"reverse", Order::kReverse},
                                             {"random", Order::kRandom},
                                             {"pct", Order::kPct}};
   const std::map<std::string, CopyTiming> copies{
       {"late", CopyTiming::kLate}, {"eager", CopyTiming::kEager}, {"both", CopyTiming::kBoth}};
-  options.kernels.device = devices.at(arguments.device);
+  options.kernels.device = device_choice(arguments.device);
   options.kernels.order = orders.at(arguments.order);
   options.kernels.copies = copies.at(arguments.copies);
-  if (options.kernels.device == DeviceChoice::kGpu)
-    (void)cuda::open_gpu();  // says why not, before any work
   std::string text;
   const auto add = [&text](const std::string& option, const std::string& value) {
     text += (text.empty() ? "" : " ") + option + " " + value;
@@ -140,7 +136,7 @@ void add_check_command(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--timeout", run.external.timeout,
                    "Seconds that a case may take in an exec: or plugin: implementation")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(seconds(0.01))
       ->capture_default_str();
   command->add_option("--repeat", run.repeats, "Calls per case, which must give the same bits")
       ->check(CLI::Range(1, 1000000))
@@ -152,10 +148,7 @@ void add_check_command(CLI::App& app, CommandContext& context) {
                       "Folder in which to save failed cases, to be judged again with compare");
   command->add_option("--shard", arguments->shard,
                       "Only every N-th case, beginning with the I-th: I/N; see kdacheck merge");
-  command
-      ->add_option("--device", arguments->device,
-                   "Where CUDA kernels run: cpu (the executor), gpu, auto")
-      ->check(CLI::IsMember({"cpu", "gpu", "auto"}));
+  add_device_option(*command, arguments->device);
   command
       ->add_option("--exec-order", arguments->order,
                    "Order in which the executor runs threads: inorder, reverse, random, pct")

@@ -4,6 +4,7 @@
 #include "harness/implementation/external.hpp"
 #include "harness/program/command.hpp"
 #include "harness/program/decimal.hpp"
+#include "harness/program/device_option.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/run/shell_quote.hpp"
 
@@ -28,6 +29,9 @@ constexpr const char* kShrinkExamples = R"(Examples:
 struct FuzzArguments {
   std::string implementation;
   ExternalOptions external;
+  std::string policy;
+  std::string formats;
+  std::string device = "auto";
   FuzzOptions fuzz;
   std::string folder = ".";
   std::string input;  ///< of shrink: a fixture or a case line
@@ -41,16 +45,36 @@ Implementation chosen(const FuzzArguments& arguments) {
              : find_implementation(arguments.implementation);
 }
 
+/// From --policy, --formats and --device.
+Judging judging(const FuzzArguments& arguments) {
+  Judging judging;
+  if (!arguments.policy.empty()) judging.policy = &find_policy(arguments.policy);
+  if (!arguments.formats.empty()) judging.formats = parse_formats(arguments.formats);
+  judging.kernels.device = device_choice(arguments.device);
+  return judging;
+}
+
+/// What makes `check` judge as this command did.
+std::string repeat_arguments(const FuzzArguments& arguments) {
+  std::string text = " --impl " + shell_quoted(arguments.implementation);
+  if (is_external(arguments.implementation))
+    text += fmt::format(" --timeout {}", arguments.external.timeout);
+  if (!arguments.policy.empty()) text += " --policy " + shell_quoted(arguments.policy);
+  if (!arguments.formats.empty()) text += " --formats " + shell_quoted(arguments.formats);
+  if (arguments.device != "auto") text += " --device " + arguments.device;
+  return text;
+}
+
 void print_shrunk(const Shrunk& shrunk, const std::string& file, const FuzzArguments& arguments,
                   const std::string& program) {
-  fmt::print("    shrunk to {}: {} of {} times {}{}\n    repeat: {} check {} --impl {}{}\n",
+  fmt::print("    shrunk to {}: {} of {} times {}{}\n    repeat: {} check {}{}\n",
              describe(shrunk.smallest), shrunk.votes, shrunk.of_votes, name(shrunk.verdict),
              shrunk.exhausted ? "; the search was cut short" : "", program, shell_quoted(file),
-             shell_quoted(arguments.implementation),
-             arguments.fuzz.policy.empty() ? "" : " --policy " + arguments.fuzz.policy);
+             repeat_arguments(arguments));
 }
 
 Exit fuzz_command(FuzzArguments& arguments, const std::string& program) {
+  arguments.fuzz.judging = judging(arguments);
   arguments.fuzz.folder = arguments.folder;
   std::error_code failed;
   std::filesystem::create_directories(arguments.fuzz.folder, failed);
@@ -68,10 +92,11 @@ Exit fuzz_command(FuzzArguments& arguments, const std::string& program) {
       std::fflush(stdout);
     }
   });
-  fmt::print("{}: {} cases, {} failed, {} not served; {} pairs of options{}; seed {}\n",
-             arguments.implementation, report.cases, report.failures.size(), report.unsupported,
-             report.pairs, report.all_pairs ? ", no new one in 200 draws" : "",
-             arguments.fuzz.seed);
+  fmt::print(
+      "{}: {} cases, {} failed, {} mistrusted, {} not served; {} pairs of options{}; seed {}\n",
+      arguments.implementation, report.cases, report.failures.size(), report.mistrusted,
+      report.unsupported, report.pairs, report.all_pairs ? ", no new one in 200 draws" : "",
+      arguments.fuzz.seed);
   if (report.interrupted) return Exit::kInterrupted;
   if (!report.failures.empty()) return Exit::kFailed;
   return report.cases == 0 ? Exit::kUnavailable : Exit::kSuccess;
@@ -95,8 +120,8 @@ Exit shrink_command(const FuzzArguments& arguments, const std::string& program) 
   Shrunk shrunk;
   const InterruptGuard guard;
   try {
-    shrunk = shrink(std::get<KdaCase>(input.inputs),
-                    judged_by(implementation, arguments.fuzz.policy, {}), arguments.limits);
+    shrunk = shrink(std::get<KdaCase>(input.inputs), judged_by(implementation, judging(arguments)),
+                    arguments.limits);
   } catch (const Interrupted&) {
     return Exit::kInterrupted;
   }
@@ -111,11 +136,14 @@ void add_common(CLI::App& command, FuzzArguments& arguments) {
       .add_option("--impl", arguments.implementation,
                   "Implementation to judge: a name, exec:COMMAND or plugin:PATH")
       ->required();
-  command.add_option("--policy", arguments.fuzz.policy, "Comparison policy");
+  command.add_option("--policy", arguments.policy, "Comparison policy");
+  command.add_option("--formats", arguments.formats, kFormatsHelp);
+  add_device_option(command, arguments.device);
   command
       .add_option("--timeout", arguments.external.timeout,
                   "Seconds a case of exec: or plugin: may take")
-      ->check(CLI::PositiveNumber);
+      ->check(seconds(0.01))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -126,7 +154,15 @@ void add_fuzz_command(CLI::App& app, CommandContext& context) {
       app.add_subcommand("fuzz", "Judge an implementation on drawn cases; shrink what fails");
   add_common(*command, *arguments);
   FuzzOptions& fuzz = arguments->fuzz;
-  command->add_option("--seconds", fuzz.seconds, "Time to search")->check(CLI::PositiveNumber);
+  command->add_option("--seconds", fuzz.seconds, "Time to search")
+      ->check(seconds(0.01))
+      ->capture_default_str();
+  command
+      ->add_option("--shrink-seconds", fuzz.shrink_seconds,
+                   "Time to shrink one failure, which counts into --seconds; the last one may "
+                   "begin just before they are over")
+      ->check(seconds(0.01))
+      ->capture_default_str();
   command->add_option("--cases", fuzz.cases, "Most cases; 0 = no limit")->transform(decimal(0));
   command->add_option("--seed", fuzz.seed, "Seed of the draws")->transform(decimal(0));
   command->add_option("--failures", fuzz.most_failures, "Failures after which to stop")
@@ -143,8 +179,11 @@ void add_shrink_command(CLI::App& app, CommandContext& context) {
       app.add_subcommand("shrink", "Make a failing case as small and plain as it goes");
   command->add_option("CASE", arguments->input, "Fixture or case line that fails")->required();
   add_common(*command, *arguments);
-  command->add_option("--seconds", arguments->limits.seconds, "Time to search")
-      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--seconds", arguments->limits.seconds,
+                   "Time after which no call begins but a last one")
+      ->check(seconds(0.01))
+      ->capture_default_str();
   command->add_option("--judgements", arguments->limits.judgements, "Most calls")
       ->transform(decimal(1));
   command->add_option("-o,--out", arguments->out, "Fixture to write");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -23,6 +24,20 @@ namespace kda::harness {
     if (value < least) return "wanted at least " + std::to_string(least) + ", got " + text;
     text = std::to_string(value);
     return {};
+  };
+  return {check, ""};
+}
+
+/// For options that take a time in seconds, of at least `least` and at most 11 days. NaN is no
+/// time, which a range by itself lets through. Use with `check`.
+[[nodiscard]] inline CLI::Validator seconds(double least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    constexpr double kMost = 1e6;
+    double value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool number = error == std::errc{} && stop == text.data() + text.size();
+    if (number && value >= least && value <= kMost) return {};
+    return CLI::detail::to_string(least) + " to 1000000 seconds wanted, got " + text;
   };
   return {check, ""};
 }

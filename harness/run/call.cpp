@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace kda::harness {
 namespace {
@@ -68,11 +69,13 @@ const char* difference(const Answer& first, const Answer& second) {
 Outcome call_once(const Implementation& implementation, const Case& test_case,
                   const KernelSettings& settings) {
   try {
-    return {implementation.run(test_case, settings), {}};
+    if (!implementation.run_stating) return {implementation.run(test_case, settings), {}, {}};
+    StatedAnswer stated = implementation.run_stating(test_case, settings);
+    return {std::move(stated.answer), {}, std::move(stated.formats)};
   } catch (const Error& error) {
-    return {{}, Raised{std::string(name(error.code())), error.message()}};
+    return {{}, Raised{std::string(name(error.code())), error.message()}, {}};
   } catch (const Refusal& refusal) {
-    return {{}, Raised{refusal.code(), refusal.what()}};
+    return {{}, Raised{refusal.code(), refusal.what()}, {}};
   }
 }
 
@@ -83,7 +86,8 @@ void require_same(const Outcome& first, const Outcome& other, std::int64_t repet
   } else if (first.error) {
     what = first.error->code == other.error->code ? nullptr : "the error";
   } else {
-    what = difference(*first.answer, *other.answer);
+    what = first.formats == other.formats ? difference(*first.answer, *other.answer)
+                                          : "the formats that it states";
   }
   if (what == nullptr) return;
   throw Fault(Verdict::kFailed, "not_repeatable",

@@ -18,6 +18,7 @@ struct Raised {
 struct Outcome {
   std::optional<Answer> answer;
   std::optional<Raised> error;
+  std::optional<StatedFormats> formats{};  ///< that the answer itself states
 };
 
 /// Calls the implementation `repeats` times (at least once) and adds the time of the first call to

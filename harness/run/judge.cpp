@@ -76,8 +76,9 @@ struct Subject {
   const Implementation& implementation;
   const Judging& judging;
 
-  [[nodiscard]] const StatedFormats& formats() const {
-    return judging.formats ? *judging.formats : implementation.formats;
+  /// Of an answer. The user knows best; next what the answer itself states.
+  [[nodiscard]] StatedFormats formats(const std::optional<StatedFormats>& of_answer) const {
+    return judging.formats ? *judging.formats : of_answer.value_or(implementation.formats);
   }
 };
 
@@ -143,8 +144,8 @@ void judge_whole(CaseAnswers& answers, const std::optional<Semantics>& semantics
     return judge_error(expected, outcome.error->code, outcome.error->message, result);
   if (expected.error || !semantics)
     return accepted_wrongly(expected.error.value_or("of the contract"), result);
-  judge_tensors(answers, *semantics, tensors_of(outcome), subject.judging, subject.formats(),
-                result);
+  const StatedFormats formats = subject.formats(outcome.formats);
+  judge_tensors(answers, *semantics, tensors_of(outcome), subject.judging, formats, result);
 }
 
 /// As judge_whole, holding the f64 outputs of one head at a time.
@@ -152,9 +153,11 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
                  CaseResult& result) {
   const auto& kda_case = std::get<KdaCase>(test_case.inputs);
   std::map<std::string, Tensor> whole;
+  std::optional<StatedFormats> stated;
   if (!subject.implementation.by_head) {
     Outcome outcome = timed(subject, test_case, result);
     if (outcome.error) return judge_error({}, outcome.error->code, outcome.error->message, result);
+    stated = outcome.formats;
     whole = tensors_of(outcome);
   }
   CompareReport merged;
@@ -169,6 +172,7 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
       Outcome outcome = timed(subject, part, result);
       if (outcome.error)
         return judge_error({}, outcome.error->code, outcome.error->message, result);
+      stated = outcome.formats;
       got = tensors_of(outcome);
     } else {
       got = take_head(whole, hv);
@@ -176,7 +180,7 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
     const Semantics meaning = check(head.contract, head.problem());
     CaseAnswers answers(part);
     Standard standard = standard_for(answers, meaning, policy_for(got, subject.judging.policy),
-                                     subject.formats(), result.oracle);
+                                     subject.formats(stated), result.oracle);
     standard.first_head = hv;
     CompareReport comparison = compare(meaning, standard, got);
     if (!comparison.passed() && result.diagnosis.empty())  // the first head that fails

@@ -8,8 +8,10 @@
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -116,7 +118,7 @@ TEST(Shrink, AFaultInOneOfManySequencesHeadsAndTokensIsCutOut) {
       },
   };
   const Shrunk shrunk =
-      shrink(kda_case, judged_by(faulty, "", {}), {.judgements = 300, .seconds = 100});
+      shrink(kda_case, judged_by(faulty, {}), {.judgements = 300, .seconds = 100});
   const Semantics s = check(shrunk.smallest.contract, shrunk.smallest.problem());
   EXPECT_EQ(s.N(), 1);
   EXPECT_EQ(s.H, 1);
@@ -124,6 +126,35 @@ TEST(Shrink, AFaultInOneOfManySequencesHeadsAndTokensIsCutOut) {
   EXPECT_EQ(shrunk.votes, shrunk.of_votes);
   EXPECT_EQ(shrunk.smallest.inputs.count("initial_state"), 0U) << describe(shrunk.smallest);
   EXPECT_FALSE(shrunk.smallest.options.use_gate_in_kernel) << describe(shrunk.smallest);
+}
+
+TEST(Slice, AValueHeadAloneGivesItsPartOfTheAnswer) {
+  const KdaCase whole = from_line(kPacked);
+  const KdaCase part = keep_heads(keep_value_heads(whole, 1, 1), 1, 1);
+  EXPECT_EQ(part.inputs.at("v").shape()[2], 1);
+  expect_slice(answer(part).at("o"), answer(whole).at("o"), 2, 3);
+  expect_slice(answer(part).at("final_state"), answer(whole).at("final_state"), 1, 3);
+}
+
+TEST(Shrink, ValueHeadsAreCutToOneForEachHead) {
+  const KdaCase kda_case = from_line("op=recurrent_kda T=5 H=1 HV=4 K=4 V=4 seed=5");
+  const Shrunk shrunk = shrink(kda_case, [](const KdaCase&) { return Verdict::kFailed; });
+  EXPECT_EQ(shrunk.smallest.inputs.at("v").shape()[2], 1) << describe(shrunk.smallest);
+}
+
+TEST(Shrink, NoCallBeginsAfterTheTimeButALastOne) {
+  const KdaCase kda_case = from_line("op=recurrent_kda T=40 H=4 K=4 V=4 seed=5");
+  int calls = 0;
+  const VerdictOn slow = [&calls](const KdaCase&) {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    return Verdict::kFailed;
+  };
+  const Shrunk shrunk = shrink(kda_case, slow, {.judgements = 1000, .seconds = 0.1});
+  EXPECT_LE(calls, 3) << "one in the time, one that outlasts it, the last";
+  EXPECT_TRUE(shrunk.exhausted);
+  EXPECT_EQ(shrunk.votes, 1);
+  EXPECT_EQ(shrunk.of_votes, 1);
 }
 
 TEST(Shrink, AFlakyFailureIsCutByMajority) {

@@ -169,6 +169,18 @@ class Exec(ExternalTest):
         self.assertEqual(self.judge_one(program)[1]["verdict"], "passed")
         self.assert_verdict(self.judge_one(program, "--repeat", 3)[1], "failed", "not_repeatable")
 
+    def test_a_result_states_its_formats(self):
+        program = self.script("import os\no, s, _ = run_numpy.kda(case)\nkdacheck_exec.write_result(target, case, o, s)\n"
+                              "if 'STATED' in os.environ:\n    with h5py.File(target, 'a') as f:\n"
+                              "        f.attrs['formats'] = os.environ['STATED']\n")
+        self.assertIn("operands=bf16,triangle=bf16", self.judge_one(program)[1]["formats"])
+        stated = self.judge_one(program, STATED="f32,state=bf16/token")[1]["formats"]
+        self.assertIn("operands=f32,", stated)
+        self.assertIn("state=bf16/token", stated)
+        both = self.judge_one(program, "--formats", "bf16x2", STATED="f32")[1]["formats"]
+        self.assertIn("operands=bf16x2,", both, "--formats decides")
+        self.assert_verdict(self.judge_one(program, STATED="bf17")[1], "malformed", "formats_invalid", "got 'bf17'")
+
     def test_bad_usage_is_one_line(self):
         for arguments, word in ((["--impl", "exec:true {in}"], "{out}"), (["--impl", "exec:true"], "{in}"),
                                 (["--impl", "plugin:/no/such.so"], "path_not_found"), (["--timeout", "0"], "timeout"),

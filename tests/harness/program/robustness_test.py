@@ -267,6 +267,37 @@ class Fuzz(RobustnessTest):
         self.assertIn("repeat: ", done.stdout)
         self.assertEqual(run("check", out, "--impl", self.WRONG).returncode, 1)
 
+    def test_the_repeat_line_judges_alike(self):
+        line = "op=recurrent_kda T=3 H=1 HV=2 K=8 V=8 dtype=f32 seed=1"
+        out = self.folder / "small.h5"
+        done = run("shrink", line, "--impl", self.WRONG, "--judgements", 20, "--timeout", 33, "--formats", "bf16,output=f32",
+                   "--device", "cpu", "-o", out)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn(" HV=1 ", done.stdout)
+        repeat = done.stdout.split("repeat: ")[1].strip()
+        for part in ("--timeout 33", "--formats bf16,output=f32", "--device cpu"):
+            self.assertIn(part, repeat)
+        again = subprocess.run(repeat, shell=True, capture_output=True, text=True, timeout=120)
+        self.assertEqual(again.returncode, 1, again.stdout + again.stderr)
+        self.assertIn("FAILED", again.stdout)
+
+    def test_times_are_finite_and_positive(self):
+        for command in (("check",), ("fuzz", "--impl", "fast"), ("shrink", "x.h5", "--impl", "fast")):
+            for bad in ("nan", "inf", "-1", "-inf", "0", "1e7", ""):
+                self.assert_one_line_error(run(*command, f"--timeout={bad}"), 2, "--timeout")
+        for bad in ("nan", "inf", "-1"):
+            self.assert_one_line_error(run("fuzz", "--impl", "fast", f"--seconds={bad}"), 2, "--seconds")
+            self.assert_one_line_error(run("fuzz", "--impl", "fast", f"--shrink-seconds={bad}"), 2, "--shrink-seconds")
+            self.assert_one_line_error(run("shrink", "x.h5", "--impl", "fast", f"--seconds={bad}"), 2, "--seconds")
+
+    def test_shrinking_has_a_time_of_its_own(self):
+        begin = time.monotonic()
+        done = run("fuzz", "--impl", "exec:sleep 30 # {in} {out}", "--timeout", 1, "--seconds", 2, "--shrink-seconds", 2,
+                   "--failures", 1, "--out", self.folder)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("the search was cut short", done.stdout)
+        self.assertLess(time.monotonic() - begin, 2 + 2 + 2 * 1 + 10)  # and what a busy machine adds
+
     def test_bad_input_is_one_line(self):
         line = "op=recurrent_kda T=4 H=1 K=4 V=4"
         self.assert_one_line_error(run("shrink", line, "--impl", "fast"), 2, "wanted a case that fails")
