@@ -35,4 +35,12 @@
   }
 #endif
 
+/// Architecture that a kernel is being compiled for, as nvcc counts (900: sm_90); 0 for the host.
+/// For limits that ptxas needs, never for what a kernel computes.
+#if defined(__CUDA_ARCH__)
+#define KDA_ARCH __CUDA_ARCH__
+#else
+#define KDA_ARCH 0
+#endif
+
 // NOLINTEND(bugprone-macro-parentheses)

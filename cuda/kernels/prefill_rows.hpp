@@ -17,11 +17,7 @@ inline constexpr int kFactorThreads = 256;
 inline constexpr int kFactorWarps = 8;
 /// Blocks on a multiprocessor that registers are limited for: 128 a thread for two. On sm_100 that
 /// would spill.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-inline constexpr int kFactorBlocks = 1;
-#else
-inline constexpr int kFactorBlocks = 2;
-#endif
+inline constexpr int kFactorBlocks = KDA_ARCH >= 1000 ? 1 : 2;
 inline constexpr int kOwnRows = 8;
 inline constexpr int kOwnChannels = 4;
 

@@ -36,7 +36,7 @@ class ErrorTable(unittest.TestCase):
 
     def test_each_code_that_loses_its_only_test_is_named(self):
         for path, name, code in (("harness/fixture/fixture_read_test.cpp", "AnotherVersion", "version_unsupported"),
-                                 ("cuda/gpu_device_test.cpp", "AnOldArchitectureIsNamed", "architecture_unsupported"),
+                                 ("cuda/recurrent_args_test.cpp", "Slots", "slot_duplicate"),
                                  ("reference/fit_test.cpp", "NotPositive", "fit_target_latency_not_positive"),
                                  ("reference/types/contract_test.cpp", "RefusesWhatBreaksARule", "beta_dtype")):
             with self.subTest(code):
