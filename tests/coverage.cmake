@@ -25,7 +25,7 @@ kda_measure(
   fit_batch_plan.cpp fit_batch_run.cpp prefill.cpp prefill_plan.cpp prefill_run.cpp
   prefill_validate.cpp recurrent.cpp recurrent_plan.cpp recurrent_run.cpp recurrent_validate.cpp
   unavailable.cpp)
-kda_measure(fit_tool_test harness fit/fit_command.cpp)
+kda_measure(fit_tool_test harness program/command_fit.cpp)
 set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/cuda/gpu_device.cpp TARGET_DIRECTORY gpu_device_test
              APPEND PROPERTY COMPILE_OPTIONS -O0 --coverage -fprofile-update=atomic)
 

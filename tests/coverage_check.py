@@ -21,7 +21,8 @@ LEAST_LINES, LEAST_BRANCHES = 98.0, 90.0
 GROUPS = {
     "contract": ("reference/types/",),
     "fixture": ("harness/fixture/", "harness/case/"),
-    "fit": ("reference/fit", "reference/predictor", "harness/fit/"),
+    "fit": ("reference/fit", "reference/predictor", "harness/fit/",
+            "harness/program/command_fit"),
     "launch": ("cuda/",),
 }
 NOT_MEASURED = ("cuda/simt/", "cuda/kernels/", "cuda/device/", "harness/case/fill", "harness/case/counter_rng")

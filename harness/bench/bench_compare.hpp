@@ -1,7 +1,7 @@
 #pragma once
 
+#include "harness/base/verdict.hpp"
 #include "harness/bench/bench_file.hpp"
-#include "harness/run/verdict.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -1,11 +1,11 @@
 #include "harness/fit/fit_run.hpp"
 
+#include "harness/base/text_file.hpp"
 #include "harness/fit/fit_input.hpp"
 #include "harness/fit/fit_plot.hpp"
 #include "harness/fit/fit_report.hpp"
 #include "harness/fit/fit_schedule.hpp"
 #include "harness/fixture/fixture.hpp"
-#include "harness/report/report.hpp"
 #include "reference/fit_diagnostics.hpp"
 #include "reference/predictor.hpp"
 

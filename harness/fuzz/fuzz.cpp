@@ -1,9 +1,9 @@
 #include "harness/fuzz/fuzz.hpp"
 
+#include "harness/base/interrupt.hpp"
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/fuzz/draw.hpp"
-#include "harness/run/interrupt.hpp"
 #include "harness/run/judge.hpp"
 #include "harness/run/oracle.hpp"
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "harness/base/verdict.hpp"
 #include "harness/case/case.hpp"
 #include "harness/implementation/implementation.hpp"
 #include "harness/run/judge.hpp"
-#include "harness/run/verdict.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "harness/implementation/child_process.hpp"
 
+#include "harness/base/interrupt.hpp"
 #include "harness/implementation/supervisor.hpp"
-#include "harness/run/interrupt.hpp"
 #include "reference/types/error.hpp"
 
 #include <array>

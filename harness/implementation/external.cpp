@@ -1,11 +1,11 @@
 #include "harness/implementation/external.hpp"
 
+#include "harness/base/shell_quote.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/implementation/child_process.hpp"
 #include "harness/implementation/fault.hpp"
 #include "harness/implementation/plugin_reply.hpp"
 #include "harness/implementation/private_folder.hpp"
-#include "harness/run/shell_quote.hpp"
 #include "reference/types/contract.hpp"
 
 #include <fstream>

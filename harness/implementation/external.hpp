@@ -2,7 +2,6 @@
 
 #include "harness/implementation/implementation.hpp"
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -30,10 +29,5 @@ inline constexpr int kCannotRunHereStatus = 77;
 /// says that it cannot be run here (kSkipped). Throws kUsage for a command without {in} or {out}
 /// and for another name, kPathNotFound for a plugin that is not there.
 [[nodiscard]] Implementation make_external(const std::string& name, const ExternalOptions& options);
-
-/// What `kdacheck plugin-host PLUGIN FOLDER` does: reads FOLDER/in.h5, calls the plugin, writes
-/// FOLDER/out.h5 and FOLDER/reply.json. Never returns: what is left of the plugin is not unloaded.
-[[noreturn]] void host_plugin(const std::filesystem::path& plugin,
-                              const std::filesystem::path& folder);
 
 }  // namespace kda::harness

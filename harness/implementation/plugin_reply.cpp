@@ -1,6 +1,6 @@
 #include "harness/implementation/plugin_reply.hpp"
 
-#include "harness/report/report.hpp"
+#include "harness/base/text_file.hpp"
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "harness/run/verdict.hpp"
+#include "harness/base/verdict.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "harness/mutate/score_report.hpp"
 
-#include "harness/report/report.hpp"
+#include "harness/base/environment.hpp"
 
 #include <array>
 #include <cmath>

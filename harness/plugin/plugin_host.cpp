@@ -1,3 +1,5 @@
+#include "harness/plugin/plugin_host.hpp"
+
 #include "harness/fixture/fixture.hpp"
 #include "harness/implementation/external.hpp"
 #include "harness/plugin/plugin_run.hpp"

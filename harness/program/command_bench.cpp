@@ -1,3 +1,4 @@
+#include "harness/base/text_file.hpp"
 #include "harness/bench/bench_compare.hpp"
 #include "harness/bench/bench_program.hpp"
 #include "harness/bench/bench_text.hpp"
@@ -5,7 +6,6 @@
 #include "harness/bench/counter_run.hpp"
 #include "harness/bench/interleave.hpp"
 #include "harness/program/command.hpp"
-#include "harness/report/report.hpp"
 
 #include <cstdio>
 #include <memory>

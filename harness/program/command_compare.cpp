@@ -1,6 +1,7 @@
+#include "harness/base/environment.hpp"
+#include "harness/base/text_file.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/program/command.hpp"
-#include "harness/report/report.hpp"
 #include "harness/run/judge.hpp"
 
 #include <memory>

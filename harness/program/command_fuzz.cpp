@@ -1,3 +1,5 @@
+#include "harness/base/interrupt.hpp"
+#include "harness/base/shell_quote.hpp"
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/fuzz/fuzz.hpp"
@@ -5,8 +7,6 @@
 #include "harness/program/command.hpp"
 #include "harness/program/decimal.hpp"
 #include "harness/program/device_option.hpp"
-#include "harness/run/interrupt.hpp"
-#include "harness/run/shell_quote.hpp"
 
 #include <filesystem>
 #include <memory>

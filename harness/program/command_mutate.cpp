@@ -1,7 +1,8 @@
+#include "harness/base/text_file.hpp"
+#include "harness/compare/policy.hpp"
 #include "harness/mutate/score_report.hpp"
 #include "harness/program/command.hpp"
 #include "harness/program/data_folder.hpp"
-#include "harness/report/report.hpp"
 
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "harness/implementation/external.hpp"
+#include "harness/plugin/plugin_host.hpp"
 #include "harness/program/command.hpp"
 
 #include <memory>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "harness/base/environment.hpp"
+#include "harness/base/text_file.hpp"
 #include "harness/run/run.hpp"
 
 #include <filesystem>
@@ -37,18 +39,8 @@ struct StoredReport {
 /// to_file_text(to_json(report, environment)), never holding the JSON of more than one result.
 [[nodiscard]] std::string to_file_text(const RunReport& report, const nlohmann::json& environment);
 
-/// JSON as reports hold it: indented, bytes that are not UTF-8 replaced, a newline at the end.
-[[nodiscard]] std::string to_file_text(const nlohmann::json& json);
-
 /// One testsuite per implementation, one testcase per case; what was unsupported, skipped or a
 /// known failure is "skipped", unreadable cases are "error".
 [[nodiscard]] std::string to_junit(const RunReport& report);
-
-/// Machine, compiler and version, for reports.
-[[nodiscard]] nlohmann::json environment();
-
-/// Writes beside and renames, so that no half report has the name; a link stays and what it points
-/// to is replaced. Throws kReportUnwritable and leaves nothing behind.
-void write_text(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace kda::harness

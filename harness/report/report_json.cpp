@@ -1,11 +1,8 @@
 #include "harness/report/report.hpp"
-#include "harness/version.hpp"
 
 #include <cmath>
-#include <thread>
 
 #include <nlohmann/json.hpp>
-#include <sys/utsname.h>
 
 namespace kda::harness {
 namespace {
@@ -76,25 +73,6 @@ nlohmann::json list_of(const std::vector<T>& items) {
   for (const T& item : items) list.push_back(to_json(item));
   return list;
 }
-
-}  // namespace
-
-nlohmann::json environment() {
-  utsname system{};
-  uname(&system);
-  return {{"kdacheck", kVersion},
-          {"system", std::string(system.sysname) + " " + system.release},
-          {"machine", system.machine},
-          {"compiler", __VERSION__},
-          {"threads", std::thread::hardware_concurrency()}};
-}
-
-std::string to_file_text(const nlohmann::json& json) {
-  // File names need not be UTF-8; JSON must be.
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-namespace {
 
 /// All but the results.
 nlohmann::json head_of(const RunReport& report, const nlohmann::json& environment) {

@@ -1,7 +1,7 @@
 #include "harness/run/capsule.hpp"
 
+#include "harness/base/environment.hpp"
 #include "harness/fixture/fixture.hpp"
-#include "harness/report/report.hpp"
 
 #include <cctype>
 #include <cstdint>

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "harness/base/verdict.hpp"
 #include "harness/case/case.hpp"
 #include "harness/compare/compare.hpp"
 #include "harness/compare/trust.hpp"
 #include "harness/implementation/implementation.hpp"
 #include "harness/run/case_answers.hpp"
-#include "harness/run/verdict.hpp"
 
 #include <cstdint>
 #include <memory>

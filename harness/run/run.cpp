@@ -1,14 +1,14 @@
 #include "harness/run/run.hpp"
 
+#include "harness/base/interrupt.hpp"
+#include "harness/base/shell_quote.hpp"
 #include "harness/case/case_line.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/fixture/sha256.hpp"
 #include "harness/run/capsule.hpp"
-#include "harness/run/interrupt.hpp"
 #include "harness/run/known_failures.hpp"
 #include "harness/run/laws.hpp"
 #include "harness/run/peer_ratio.hpp"
-#include "harness/run/shell_quote.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "harness/base/verdict.hpp"
 #include "harness/run/judge.hpp"
 #include "harness/run/known_failures.hpp"
 #include "harness/run/run_bias.hpp"
-#include "harness/run/verdict.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "harness/implementation/child_process.hpp"
 
-#include "harness/run/interrupt.hpp"
+#include "harness/base/interrupt.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,6 @@
-#include "harness/report/report.hpp"
+#include "harness/base/text_file.hpp"
+
+#include "reference/types/error.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -47,6 +49,11 @@ void write_text(const fs::path& file, std::string_view text) {
   std::error_code renamed;
   fs::rename(target, place, renamed);
   if (renamed) fail(renamed.message());
+}
+
+std::string to_file_text(const nlohmann::json& json) {
+  // File names need not be UTF-8; JSON must be.
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace kda::harness

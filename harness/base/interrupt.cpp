@@ -1,4 +1,4 @@
-#include "harness/run/interrupt.hpp"
+#include "harness/base/interrupt.hpp"
 
 namespace kda::harness {
 namespace {

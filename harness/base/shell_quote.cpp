@@ -1,4 +1,4 @@
-#include "harness/run/shell_quote.hpp"
+#include "harness/base/shell_quote.hpp"
 
 namespace kda::harness {
 
