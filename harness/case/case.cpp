@@ -1,5 +1,7 @@
 #include "harness/case/case.hpp"
 
+#include "reference/types/contract.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -44,6 +46,14 @@ Problem KdaCase::problem() const {
   problem.initial_state = optional_view("initial_state");
   problem.cu_seqlens = optional_view("cu_seqlens");
   return problem;
+}
+
+std::optional<Semantics> accepted(const KdaCase& kda_case) {
+  try {
+    return check(kda_case.contract, kda_case.problem());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace kda::harness

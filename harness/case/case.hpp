@@ -33,6 +33,9 @@ struct KdaCase {
   [[nodiscard]] Problem problem() const;
 };
 
+/// What the contract makes of the call; nothing where it refuses it.
+[[nodiscard]] std::optional<Semantics> accepted(const KdaCase& kda_case);
+
 /// Latency samples for the quadratic fit. Lengths in tokens, latencies in ms.
 struct FitCase {
   std::vector<std::int64_t> seq_lens;

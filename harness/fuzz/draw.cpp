@@ -1,6 +1,7 @@
 #include "harness/fuzz/draw.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -39,25 +40,24 @@ constexpr auto kHeadDims =
 constexpr int kPackings = 4;  ///< one sequence, a batch, bounds, bounds with an empty sequence
 constexpr int kLengths = 4;   ///< one token, few, about a chunk, some chunks
 
-/// Levels of each axis, in the order of Axis.
-constexpr std::array<int, CaseDraw::kAxes> kLevels{3,
-                                                   3,
-                                                   3,
-                                                   3,
-                                                   3,
-                                                   2,
-                                                   2,
-                                                   3,
-                                                   2,
-                                                   2,
-                                                   2,
-                                                   2,
-                                                   kPackings,
-                                                   kLengths,
-                                                   static_cast<int>(kHeadCounts.size()),
-                                                   static_cast<int>(kHeadDims.size()),
-                                                   12,
-                                                   2};
+template <class List>
+int count(const List& list) {
+  return static_cast<int>(std::size(list));
+}
+
+/// Levels of each axis, in the order of Axis, for so many ops.
+CaseDraw::Choice levels(int ops) {
+  return {ops,       count(kDtypes), count(kDtypes),     count(kDtypes),   count(kGates),
+          2,  // safe_gate
+          2,  // l2norm
+          3,  // beta: as it is, a logit, a logit up to 2
+          2,  // layout
+          2,  // initial state
+          2,  // final state
+          2,  // states of chunks
+          kPackings, kLengths,       count(kHeadCounts), count(kHeadDims), count(all_families()),
+          2};  // chunk size
+}
 
 /// The nearest choice that the contracts accept.
 void repair(CaseDraw::Choice& c, Op op) {
@@ -91,9 +91,8 @@ int CaseDraw::uniform(int count) {
 }
 
 CaseDraw::Choice CaseDraw::random_choice() {
-  Choice choice{};
-  for (std::size_t axis = 0; axis < kAxes; ++axis)
-    choice[axis] = uniform(axis == kOp ? static_cast<int>(ops_.size()) : kLevels[axis]);
+  Choice choice = levels(count(ops_));
+  for (int& axis : choice) axis = uniform(axis);
   repair(choice, ops_[static_cast<std::size_t>(choice[kOp])]);
   return choice;
 }

@@ -1,5 +1,6 @@
 #include "harness/fuzz/slice.hpp"
 
+#include "harness/case/tensor_slice.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>
@@ -11,31 +12,6 @@
 namespace kda::harness {
 namespace {
 
-/// Elements [begin, begin + count) of an axis.
-struct Range {
-  std::int64_t begin;
-  std::int64_t count;
-};
-
-/// The ranges of an axis one after the other.
-Tensor take(const Tensor& tensor, std::size_t axis, const std::vector<Range>& ranges) {
-  Shape shape = tensor.shape();
-  const std::int64_t inner = dense_strides(shape)[axis] * size_of(tensor.dtype());
-  const std::int64_t outer = shape[axis] * inner;
-  shape[axis] = 0;
-  for (const Range& range : ranges) shape[axis] += range.count;
-  Tensor part(tensor.dtype(), shape);
-  std::int64_t to = 0;
-  for (std::int64_t row = 0; row < tensor.bytes(); row += outer) {
-    for (const Range& range : ranges) {
-      std::memcpy(part.data() + to, tensor.data() + row + range.begin * inner,
-                  static_cast<std::size_t>(range.count * inner));
-      to += range.count * inner;
-    }
-  }
-  return part;
-}
-
 Tensor reshaped(const Tensor& tensor, const Shape& shape) {
   Tensor other(tensor.dtype(), shape);
   std::memcpy(other.data(), tensor.data(), static_cast<std::size_t>(tensor.bytes()));
@@ -46,7 +22,7 @@ Tensor reshaped(const Tensor& tensor, const Shape& shape) {
 void cut(KdaCase& part, const std::string& name, std::size_t axis,
          const std::vector<Range>& ranges) {
   const auto found = part.inputs.find(name);
-  if (found != part.inputs.end()) found->second = take(found->second, axis, ranges);
+  if (found != part.inputs.end()) found->second = slice(found->second, axis, ranges);
 }
 
 void cut_tokens(KdaCase& part, std::size_t axis, const std::vector<Range>& ranges) {

@@ -1,12 +1,12 @@
 #include "harness/implementation/external.hpp"
 
 #include "harness/base/shell_quote.hpp"
+#include "harness/case/named_outputs.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/implementation/child_process.hpp"
 #include "harness/implementation/fault.hpp"
 #include "harness/implementation/plugin_reply.hpp"
 #include "harness/implementation/private_folder.hpp"
-#include "reference/types/contract.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -70,12 +70,8 @@ void require_shape(const std::map<std::string, Tensor>& tensors, const std::stri
 /// answer at all is for the judge.
 void require_form(const KdaCase& kda_case, const std::map<std::string, Tensor>& tensors,
                   const std::string& output) {
-  std::optional<Semantics> semantics;
-  try {
-    semantics = check(kda_case.contract, kda_case.problem());
-  } catch (const Error&) {
-    return;
-  }
+  const std::optional<Semantics> semantics = accepted(kda_case);
+  if (!semantics) return;
   require_shape(tensors, "o", semantics->o_shape(), output);
   if (semantics->final_state)
     require_shape(tensors, "final_state", semantics->state_shape(semantics->N()), output);
@@ -109,14 +105,7 @@ StatedAnswer take_result(const Case& test_case, const fs::path& file, const std:
   }
   if (result.error) throw Refusal(*result.error, result.message);
   require_form(std::get<KdaCase>(test_case.inputs), result.tensors, output);
-  Outputs outputs{.o = std::move(result.tensors.at("o")), .final_state = {}, .h = {}};
-  const auto take = [&](const char* tensor, std::optional<Tensor>& to) {
-    const auto found = result.tensors.find(tensor);
-    if (found != result.tensors.end()) to = std::move(found->second);
-  };
-  take("final_state", outputs.final_state);
-  take("h", outputs.h);
-  return {std::move(outputs), take_formats(result.formats, output)};
+  return {outputs_of(std::move(result.tensors)), take_formats(result.formats, output)};
 }
 
 std::string content(const fs::path& file) {

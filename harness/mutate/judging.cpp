@@ -1,9 +1,9 @@
 #include "harness/mutate/judging.hpp"
 
+#include "harness/case/named_outputs.hpp"
 #include "harness/case/same_bits.hpp"
 #include "harness/run/judge.hpp"
 #include "harness/run/laws.hpp"
-#include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>

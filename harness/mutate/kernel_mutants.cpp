@@ -1,6 +1,6 @@
+#include "harness/case/named_outputs.hpp"
 #include "harness/case/same_bits.hpp"
 #include "harness/mutate/judging.hpp"
-#include "harness/run/oracle.hpp"
 #include "reference/types/contract.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "harness/plugin/plugin_host.hpp"
 
+#include "harness/case/named_outputs.hpp"
 #include "harness/fixture/fixture.hpp"
 #include "harness/implementation/external.hpp"
 #include "harness/plugin/plugin_run.hpp"
-#include "harness/run/oracle.hpp"
 
 #include <cstdio>
 #include <exception>

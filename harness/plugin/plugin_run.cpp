@@ -1,7 +1,7 @@
 #include "harness/plugin/plugin_run.hpp"
 
+#include "harness/case/named_outputs.hpp"
 #include "harness/plugin/guarded_tensor.hpp"
-#include "reference/types/contract.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::size_t kCodeBytes = 64;
 constexpr std::size_t kTextBytes = 2048;
-
-std::optional<Semantics> accepted(const KdaCase& kda_case) {
-  try {
-    return check(kda_case.contract, kda_case.problem());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 /// What one call of the plugin left behind.
 struct CallResult {
@@ -230,13 +222,6 @@ PluginReply reply_to(const CallResult& result) {
               .code = "status_unknown",
               .text = fmt::format("wanted a kdacheck_status, got {}", result.status)};
   }
-}
-
-Outputs outputs_of(std::map<std::string, Tensor> tensors) {
-  Outputs outputs{.o = std::move(tensors.at("o")), .final_state = {}, .h = {}};
-  if (tensors.contains("final_state")) outputs.final_state = std::move(tensors.at("final_state"));
-  if (tensors.contains("h")) outputs.h = std::move(tensors.at("h"));
-  return outputs;
 }
 
 }  // namespace

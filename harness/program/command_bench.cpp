@@ -6,6 +6,7 @@
 #include "harness/bench/counter_run.hpp"
 #include "harness/bench/interleave.hpp"
 #include "harness/program/command.hpp"
+#include "harness/program/progress_line.hpp"
 
 #include <cstdio>
 #include <memory>
@@ -14,7 +15,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace kda::harness {
 namespace {
@@ -89,13 +89,7 @@ Exit interleave_command(const BenchArguments& arguments) {
   wanted.run = arguments.run;
   wanted.metric = metric_of(arguments);
   if (!std::filesystem::is_regular_file(wanted.first)) wanted.run.program = find_bench_program();
-  if (isatty(STDERR_FILENO) != 0) {
-    wanted.progress = [](int number, int of) {
-      fmt::print(stderr, "\r\033[K[{}/{}]", number, of);
-      if (number == of) fmt::print(stderr, "\r\033[K");
-      std::fflush(stderr);
-    };
-  }
+  wanted.progress = [](int number, int of) { show_progress(number, of, ""); };
   return show(arguments, interleave(wanted));
 }
 

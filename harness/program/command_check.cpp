@@ -3,6 +3,7 @@
 #include "harness/program/data_folder.hpp"
 #include "harness/program/decimal.hpp"
 #include "harness/program/device_option.hpp"
+#include "harness/program/progress_line.hpp"
 #include "harness/run/run.hpp"
 
 #include <cstdio>
@@ -13,7 +14,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace kda::harness {
 namespace {
@@ -52,17 +52,6 @@ void parse_shard(const std::string& text, RunOptions& options) {
   options.shard_count = count;
 }
 
-/// A line that rewrites itself on a terminal, nothing elsewhere.
-Progress progress_line() {
-  if (isatty(STDERR_FILENO) == 0) return [](std::int64_t, std::int64_t, const std::string&) {};
-  return [](std::int64_t done, std::int64_t total, const std::string& name) {
-    const std::string shown = name.size() > 60 ? "..." + name.substr(name.size() - 57) : name;
-    fmt::print(stderr, "\r\033[K[{}/{}] {}", done, total, shown);
-    if (done == total) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
-  };
-}
-
 /// The settings, and the arguments that repeat them where they are not the default.
 void set_kernels(const CheckArguments& arguments, RunOptions& options) {
   using cuda::simt::Order;
@@ -97,7 +86,7 @@ Exit check_command(CheckArguments& arguments) {
   if (options.paths.empty() && options.case_lines.empty() && options.case_files.empty()) {
     options.paths.push_back(data_folder() / "fixtures");
   }
-  const RunReport report = run(options, progress_line());
+  const RunReport report = run(options, show_progress);
   return deliver(report, environment(), arguments.files);
 }
 

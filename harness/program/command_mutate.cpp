@@ -3,14 +3,14 @@
 #include "harness/mutate/score_report.hpp"
 #include "harness/program/command.hpp"
 #include "harness/program/data_folder.hpp"
+#include "harness/program/progress_line.hpp"
 
-#include <cstdio>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace kda::harness {
 namespace {
@@ -24,12 +24,8 @@ struct MutateArguments {
 Exit mutate_command(const MutateArguments& arguments) {
   if (!arguments.score.policy.empty()) (void)find_policy(arguments.score.policy);
   const auto suite = mutate::read_suite(arguments.suite, data_folder() / "fixtures");
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  const auto progress = [&](std::size_t done, std::size_t total, const std::string& name) {
-    if (!terminal) return;
-    fmt::print(stderr, "\r\033[K[{}/{}] {}", done, total, name);
-    if (done == total) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+  const auto progress = [](std::size_t done, std::size_t total, const std::string& name) {
+    show_progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(total), name);
   };
   mutate::ScoreOptions options = arguments.score;
   options.kernels = data_folder().parent_path() / "cuda" / "kernels";

@@ -44,19 +44,6 @@ Tensor gathered(const Tensor& x, const std::vector<Part>& parts) {
 
 }  // namespace
 
-Tensor slice(const Tensor& x, std::size_t axis, std::int64_t begin, std::int64_t count) {
-  const Blocks from = blocks_of(x.shape(), axis, size_of(x.dtype()));
-  Shape shape = x.shape();
-  const std::int64_t extent = shape[axis];
-  shape[axis] = count;
-  Tensor to(x.dtype(), shape);
-  for (std::int64_t i = 0; i < from.count; ++i) {
-    copy(to.data() + i * count * from.step, x.data() + (i * extent + begin) * from.step,
-         count * from.step);
-  }
-  return to;
-}
-
 Tensor joined(const Tensor& a, const Tensor& b, std::size_t axis) {
   const Blocks blocks = blocks_of(a.shape(), axis, size_of(a.dtype()));
   const std::int64_t a_bytes = a.shape()[axis] * blocks.step;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "harness/case/case.hpp"
+#include "harness/case/tensor_slice.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -9,9 +10,6 @@
 
 namespace kda::harness {
 
-/// Elements [begin, begin + count) along `axis`.
-[[nodiscard]] Tensor slice(const Tensor& x, std::size_t axis, std::int64_t begin,
-                           std::int64_t count);
 /// Element i along `axis` is element (i + shift) mod extent of x.
 [[nodiscard]] Tensor rolled(const Tensor& x, std::size_t axis, std::int64_t shift);
 /// b behind a along `axis`. Same dtype, same other extents.

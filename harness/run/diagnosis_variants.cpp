@@ -1,3 +1,4 @@
+#include "harness/case/named_outputs.hpp"
 #include "harness/compare/compare_blocks.hpp"
 #include "harness/run/diagnosis.hpp"
 #include "reference/fast.hpp"
@@ -226,11 +227,8 @@ double distance(const FailedResult& failed, const std::map<std::string, Tensor>&
 /// The reference's answer, with those tensors only that the original case has in the same shape.
 std::map<std::string, Tensor> answer(const KdaCase& changed) {
   const Problem problem = changed.problem();
-  Outputs outputs = reference::fast(problem, check(Contract::kRecurrentKda, problem),
-                                    {.threads = 1, .instructions = {}});
-  std::map<std::string, Tensor> tensors{{"o", std::move(outputs.o)}};
-  if (outputs.final_state) tensors.emplace("final_state", std::move(*outputs.final_state));
-  return tensors;
+  return by_name(reference::fast(problem, check(Contract::kRecurrentKda, problem),
+                                 {.threads = 1, .instructions = {}}));
 }
 
 }  // namespace

@@ -194,14 +194,6 @@ void judge_heads(const Case& test_case, const Semantics& semantics, const Subjec
   result.evidence.reset();
 }
 
-std::optional<Semantics> accepted(const KdaCase& kda_case) {
-  try {
-    return check(kda_case.contract, kda_case.problem());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 void judge_kda(CaseAnswers& answers, const Subject& subject, CaseResult& result) {
   const Case& test_case = answers.test_case();
   const auto& kda_case = std::get<KdaCase>(test_case.inputs);

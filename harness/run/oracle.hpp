@@ -1,5 +1,6 @@
 #pragma once
 
+#include "harness/case/named_outputs.hpp"
 #include "harness/implementation/implementation.hpp"
 
 #include <cstdint>
@@ -15,9 +16,6 @@ namespace kda::harness {
 
 /// What `oracle` says: tensors, numbers, or the contract's refusal.
 [[nodiscard]] Expected expected_from(const Case& test_case, std::string_view oracle);
-
-/// The tensors o, final_state, h of an answer, by name.
-[[nodiscard]] std::map<std::string, Tensor> by_name(Outputs outputs);
 
 /// The same call with value head `hv` alone (and its query/key head): heads do not interact, so
 /// large cases can be computed and compared head by head in little memory.
