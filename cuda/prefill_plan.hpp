@@ -66,8 +66,8 @@ struct PrefillPlan {
   [[nodiscard]] std::string text() const;
 };
 
-/// Pure. Throws kShapeMismatch for more blocks than a grid can hold, or for more chunks than a
-/// table can (2^31).
+/// Pure. Throws kShapeMismatch for more blocks than a grid can hold, for more chunks than a table
+/// can (2^31), or for a workspace of 2^63 bytes or more.
 [[nodiscard]] PrefillPlan plan_prefill(const PrefillExtents& extents,
                                        const PrefillOptions& options = {});
 

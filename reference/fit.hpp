@@ -60,8 +60,9 @@ struct FitResult {
 /// Lengths in tokens, latencies in ms. Householder QR in f64 of the design in a centred, scaled
 /// length; where 53 bits would leave a coefficient with fewer than about 12 digits, or where the
 /// terms of f nearly cancel (coefficients close to 0, narrow ranges far from 0), the same QR runs
-/// once more in double-double, so that a, b and c are the least-squares solution to about 1e-12 of
-/// their own size for any lengths up to 2^53.
+/// once more in double-double. Then a coefficient above about 2^-64 of the terms that it is the
+/// difference of has about 12 digits as well; a smaller one has fewer, and below 2^-88, where it is
+/// rounding alone, it is given as 0.
 ///
 /// Errors, first match: kFitLengthMismatch, kFitNotEnoughPoints, kFitFailed (a kept sample
 /// unusable, or a coefficient beyond the range of a double), kFitInsufficientRank (fewer than 3

@@ -158,6 +158,19 @@ TEST(PrefillPlan, RefusesWhatAGridCannotHold) {
   EXPECT_THROW(static_cast<void>(plan({std::int64_t{1} << 38}, 1)), Error);
 }
 
+TEST(PrefillPlan, RefusesAWorkspaceBeyondAnySize) {
+  constexpr std::int64_t kHeads = 70'000'000'000'000;
+  try {  // a grid holds these blocks, but a blob for each is 1.2e19 bytes
+    static_cast<void>(plan({128}, kHeads));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kShapeMismatch);
+    EXPECT_EQ(error.message(),
+              "workspace: wanted less than 2^63 bytes, got 2 chunks of 70000000000000 heads");
+  }
+  EXPECT_GT(plan({64}, kHeads).workspace.bytes, std::size_t{1} << 62) << "half of that can be said";
+}
+
 TEST(PrefillPlan, NothingToDoIsNoLaunch) { EXPECT_TRUE(plan({}, 4).segments.empty()); }
 
 TEST(PrefillPlan, EveryVariantHasAKernelOfItsOwn) {
