@@ -7,7 +7,6 @@ be opened, which links, external storage and virtual datasets point to.
 
 import random
 import shutil
-import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,9 +3,7 @@
 Usage: scale_test.py PROGRAM SOURCE_DIR [Scale|Nightly...]
 """
 
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
