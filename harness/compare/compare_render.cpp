@@ -1,6 +1,7 @@
 #include "harness/compare/compare.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -139,6 +140,13 @@ std::string to_text(const SigmaUse& use) {
                     100 * use.resolution(limits), use.sums.rms(), use.sums.mean());
 }
 
+/// 735, or 3.22e+09 where single ones count no more.
+std::string ulp_text(std::uint64_t ulp) {
+  constexpr std::uint64_t kMostInFull = 1'000'000;
+  if (ulp <= kMostInFull) return std::to_string(ulp);
+  return fmt::format("{:.3g}", static_cast<double>(ulp));
+}
+
 }  // namespace
 
 std::string to_text(const TensorReport& report) {
@@ -154,7 +162,7 @@ std::string to_text(const TensorReport& report) {
   text += fmt::format(
       "    max abs {:.3g}, max rel {:.3g}, RMS ratio {:.3g}, {} ulp of {}, bad {} of {} "
       "({:.3g}%)\n",
-      metrics.max_abs, metrics.max_rel, metrics.rms_ratio(), metrics.max_ulp,
+      metrics.max_abs, metrics.max_rel, metrics.rms_ratio(), ulp_text(metrics.max_ulp),
       report.dtype ? name(*report.dtype) : "?", metrics.bad, metrics.compared,
       100 * metrics.bad_share());
   if (report.use && report.use->sums.count > 0) text += to_text(*report.use);

@@ -28,6 +28,12 @@ constexpr const char* kExamples = R"(Examples:
 Exit status: 0 all passed, 1 something failed, 2 bad usage or unreadable input,
 3 nothing was compared or something is not available here, 130 interrupted.)";
 
+/// The help that is about what was called.
+std::string help_of(const CLI::App& app) {
+  const auto called = app.get_subcommands();
+  return called.empty() ? "kdacheck --help" : "kdacheck " + called[0]->get_name() + " --help";
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("Reference and test harness for Kimi Delta Attention kernels", "kdacheck");
   CommandContext context;
@@ -54,8 +60,12 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    print_error(std::string("usage: ") + error.what() + ". Fix: see kdacheck --help");
+    print_error(std::string("usage: ") + error.what() + ". Fix: see " + help_of(app));
     return static_cast<int>(Exit::kBadInput);
+  } catch (const kda::Error& error) {
+    using kda::ErrorCode;
+    if (error.code() != ErrorCode::kUsage || error.fix() != kda::info(ErrorCode::kUsage).fix) throw;
+    throw kda::Error(error.code(), error.message(), "see " + help_of(app));
   }
   return static_cast<int>(context.exit);
 }

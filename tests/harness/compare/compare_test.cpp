@@ -218,5 +218,19 @@ TEST(Compare, RendersTextAndJson) {
   EXPECT_FALSE(json["tensors"][1].contains("tokens"));  // states have no token
 }
 
+TEST(Compare, UlpBeyondAMillionAreRenderedShortAndStoredExactly) {
+  TensorReport report;
+  report.name = "o";
+  report.dtype = Dtype::kF32;
+  report.metrics.compared = 1;
+  report.metrics.max_ulp = 1'000'000;
+  EXPECT_NE(to_text(report).find(", 1000000 ulp of f32,"), std::string::npos) << to_text(report);
+  report.metrics.max_ulp = 3'217'000'001;
+  EXPECT_NE(to_text(report).find(", 3.22e+09 ulp of f32,"), std::string::npos) << to_text(report);
+  CompareReport whole;
+  whole.tensors = {report};
+  EXPECT_EQ(to_json(whole)["tensors"][0]["metrics"]["max_ulp"], 3'217'000'001U);
+}
+
 }  // namespace
 }  // namespace kda::harness

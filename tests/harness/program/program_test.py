@@ -27,6 +27,15 @@ class Usage(ProgramTest):
         for arguments in ([], ["nonsense"], ["check", "--nonsense"], ["list", "nonsense"], ["compare", "one.h5"]):
             self.assert_one_line_error(run(*arguments), 2, "usage")
 
+    def test_bad_usage_points_to_the_help_that_is_about_it(self):
+        for arguments, named in (([], ""), (["nonsense"], ""), (["check", "--nonsense"], "check "), (["compare", "one.h5"], "compare "),
+                                 (["check", "--timeout", "nan"], "check "),
+                                 (["fit", "none.csv", "--seed", "-1"], "fit "),
+                                 (["gen", "--op", "chunk_kda", "--name", "two\nlines", "-o", "x.h5"], "gen ")):
+            done = run(*arguments)
+            self.assertIn(f"kdacheck {named}--help", done.stderr, arguments)
+            self.assertEqual(run(*named.split(), "--help").returncode, 0)
+
     def test_lists(self):
         for what, words in {"impls": ["reference", "chunked", "fast"], "errors": ["beta_shape", "content_hash_mismatch"],
                             "contracts": ["kda_prefill", "head_dim_unsupported"],
