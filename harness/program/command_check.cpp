@@ -90,6 +90,23 @@ Exit check_command(CheckArguments& arguments) {
   return deliver(report, environment(), arguments.files);
 }
 
+/// How the CPU executor schedules kernels.
+void add_executor_options(CLI::App& command, CheckArguments& arguments) {
+  command
+      .add_option("--exec-order", arguments.order,
+                  "Order in which the executor runs threads: inorder, reverse, random, pct")
+      ->check(CLI::IsMember({"inorder", "reverse", "random", "pct"}));
+  command
+      .add_option("--exec-seeds", arguments.run.kernels.seeds,
+                  "Schedules of a seeded order (random, pct)")
+      ->check(CLI::Range(1, 1000000))
+      ->transform(decimal());
+  command
+      .add_option("--cp-async", arguments.copies,
+                  "When the executor completes asynchronous copies: late, eager, both")
+      ->check(CLI::IsMember({"late", "eager", "both"}));
+}
+
 }  // namespace
 
 void add_check_command(CLI::App& app, CommandContext& context) {
@@ -138,18 +155,7 @@ void add_check_command(CLI::App& app, CommandContext& context) {
   command->add_option("--shard", arguments->shard,
                       "Only every N-th case, beginning with the I-th: I/N; see kdacheck merge");
   add_device_option(*command, arguments->device);
-  command
-      ->add_option("--exec-order", arguments->order,
-                   "Order in which the executor runs threads: inorder, reverse, random, pct")
-      ->check(CLI::IsMember({"inorder", "reverse", "random", "pct"}));
-  command
-      ->add_option("--exec-seeds", run.kernels.seeds, "Schedules of a seeded order (random, pct)")
-      ->check(CLI::Range(1, 1000000))
-      ->transform(decimal());
-  command
-      ->add_option("--cp-async", arguments->copies,
-                   "When the executor completes asynchronous copies: late, eager, both")
-      ->check(CLI::IsMember({"late", "eager", "both"}));
+  add_executor_options(*command, *arguments);
   command->footer(kExamples);
   command->callback([arguments, &context] {
     arguments->run.program = context.program;
