@@ -9,13 +9,13 @@
 namespace kda::reference::KDA_ISA {
 namespace {
 
-constexpr int kNear = 4;     ///< diagonals, and distances along them, that are looked at for repeats
+constexpr int kNear = 4;  ///< diagonals, and distances along them, that are looked at for repeats
 // Limits lie off the numbers that exact inputs make, so that no rounding decides.
 constexpr auto kLeast = static_cast<Real>(3.5);  ///< fewer equal entries are next to independent
 constexpr auto kWhole = static_cast<Real>(0.6);  ///< part of an entry that may begin a new number
 constexpr int kLeastPairs = 3;
-constexpr int kValues = 4;   ///< different numbers of one diagonal that may repeat
-constexpr auto kEqual = static_cast<Real>(0.3);     ///< unit roundoffs between equal entries
+constexpr int kValues = 4;  ///< different numbers of one diagonal that may repeat
+constexpr auto kEqual = static_cast<Real>(0.3);      ///< unit roundoffs between equal entries
 constexpr auto kLeftOut = static_cast<Real>(0.02);   ///< share of the squared sums of T
 constexpr auto kVanished = static_cast<Real>(0.01);  ///< share of a variance
 
@@ -122,22 +122,27 @@ class EchoFinder {
     int found = 0;
     for (int first = d; first < n_ && found < kValues; ++first) {
       if (left[first] < kWhole) continue;
-      const Real value = mean_near(d, entry(d, first), left);
-      Real count = 0;
-      Real sum = 0;
-      for (int j = d; j < n_; ++j) {
-        const Real own = near(entry(d, j), value);
-        const Real taken = own < left[j] ? own : left[j];
-        if (!(taken > 0)) continue;
-        count += taken;
-        sum += taken * entry(d, j);
-        left[j] -= taken;
-      }
-      if (count < kLeast) continue;
-      candidates_[count_++] = {d, value, square(sum)};
-      total_ += square(sum);
+      const Candidate x = take(d, mean_near(d, entry(d, first), left), left);
+      if (x.weight == 0) continue;
+      candidates_[count_++] = x;
+      total_ += x.weight;
       ++found;
     }
+  }
+
+  /// Takes what lies near `value` from what is left of diagonal d. No weight: too little of it.
+  Candidate take(int d, Real value, Real* left) const {
+    Real count = 0;
+    Real sum = 0;
+    for (int j = d; j < n_; ++j) {
+      const Real own = near(entry(d, j), value);
+      const Real taken = own < left[j] ? own : left[j];
+      if (!(taken > 0)) continue;
+      count += taken;
+      sum += taken * entry(d, j);
+      left[j] -= taken;
+    }
+    return {d, value, count < kLeast ? 0 : square(sum)};
   }
 
   [[nodiscard]] Real mean_near(int d, Real value, const Real* left) const {
@@ -176,7 +181,7 @@ class EchoFinder {
   int n_;
   Real unit_;
   Real total_ = 0;
-  Candidate candidates_[kBoundTokens * kValues];
+  Candidate candidates_[kBoundTokens * kValues] = {};
   int count_ = 0;
 };
 
@@ -223,8 +228,9 @@ class EchoBlock {
     const MatrixRef parts = w_.mu2_T2;  // not needed any more
     for (int value = 0; value < kValues; ++value) {
       bool some = false;
-      for (int i = 0; i < n_; ++i) some = take_scores(i, left + i * n_, row(parts, i)) || some;
-      if (!some) return;
+      for (int i = 0; i < n_; ++i)
+        some = take_scores(i, left + long{i} * n_, row(parts, i)) || some;
+      if (!some) continue;
       product(rows_of(parts), w_.exact.U, {n_, n_, V_}, Shape::kLower, Store::kSet, w_.echo_reads);
       each(n_, [&](int i, int v) {
         const Vec x = get(w_.echo_reads, i, v);

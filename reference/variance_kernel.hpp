@@ -88,11 +88,11 @@ struct BoundBlockOf {
   bool prefix_sums;     ///< log decays are summed over the block
   ColumnUnderflow<Real> underflow;
   // Before the block.
-  Matrix<Real> S;      ///< [K,V] the exact state
-  Matrix<Real> P;      ///< [K,V] the variance of its independent errors
-  Matrix<Real> Gamma;  ///< [K,V] its error from gates, which are the same for every column
-  bool has_error;      ///< P or Gamma is not 0
-  bool watch_echoes;   ///< T is so coarse that they matter
+  Matrix<Real> S;          ///< [K,V] the exact state
+  Matrix<Real> P;          ///< [K,V] the variance of its independent errors
+  Matrix<Real> Gamma;      ///< [K,V] its error from gates, which are the same for every column
+  bool has_error;          ///< P or Gamma is not 0
+  bool watch_echoes;       ///< T is so coarse that they matter
   EchoesOf<Real>* echoes;  ///< [2] before the block and after it; f64 only, and not always
   // After the block, only where state_changed.
   bool state_changed;  ///< pads leave the state alone

@@ -58,9 +58,8 @@ KdaInputs make(const RepeatedKeys& what, std::uint64_t seed, Dtype dtype) {
   fill(in.g, [&](std::int64_t i) {
     return -0x1p-13 * load(gate.view(), what.constant_gate ? i % K : i);
   });
-  fill(in.beta, [&](std::int64_t t) {
-    return what.beta * std::pow(0.8, static_cast<double>(turn_of(t)));
-  });
+  fill(in.beta,
+       [&](std::int64_t t) { return what.beta * std::pow(0.8, static_cast<double>(turn_of(t))); });
   if (what.initial_state) in.initial_state = random_state(in.semantics(), seed + 5);
   return in;
 }

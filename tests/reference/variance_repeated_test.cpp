@@ -49,9 +49,9 @@ void expect_accepted(const RepeatedKeys& kind, std::uint64_t seed) {
       if ((kernel.operands == Round::kF16) != (dtype == Dtype::kF16)) continue;
       const ZReport report =
           judged.judge(run(kernel, judged.problem, judged.semantics), formats_of(kernel));
-      EXPECT_TRUE(report.accepted()) << kind.text() << ", seed " << seed << ", " << kernel.name
-                                     << "\no " << report.o.text() << "\nfinal_state "
-                                     << report.final_state.text() << "\nh " << report.h.text();
+      EXPECT_TRUE(report.accepted())
+          << kind.text() << ", seed " << seed << ", " << kernel.name << "\no " << report.o.text()
+          << "\nfinal_state " << report.final_state.text() << "\nh " << report.h.text();
     }
   }
 }
@@ -59,7 +59,8 @@ void expect_accepted(const RepeatedKeys& kind, std::uint64_t seed) {
 /// Seeds that failed with chunks of 64, of 32, of 16 and in f16 while every rounding counted as
 /// independent.
 TEST(VarianceRepeated, HonestKernelsKeepTheBound) {
-  for (const std::uint64_t seed : {500U, 1700U, 2700U, 3000U, 7200U, 7500U, 8800U}) expect_accepted({}, seed);
+  for (const std::uint64_t seed : {500U, 1700U, 2700U, 3000U, 7200U, 7500U, 8800U})
+    expect_accepted({}, seed);
 }
 
 TEST(VarianceRepeated, HonestKernelsKeepTheBoundOnEveryKind) {
@@ -135,7 +136,8 @@ TEST(VarianceRepeated, SequencesAreIndependent) {
   const reference::Formats bf16 = formats(Dtype::kBf16);
   const auto sigma = [&](const KdaInputs& inputs) {
     const Problem problem = inputs.problem();
-    return reference::deviations(problem, inputs.semantics(), bf16, {.threads = 1, .instructions = {}});
+    return reference::deviations(problem, inputs.semantics(), bf16,
+                                 {.threads = 1, .instructions = {}});
   };
   const std::vector<double> whole = to_f64(sigma(both).o.view());
   KdaInputs second = cut(both, 90, 200);
