@@ -191,7 +191,7 @@ class BlockBound {
   }
 
   /// R^2 is a second moment as well: its part from the state goes the way of the reads of keys.
-  [[nodiscard]] Real R_doubt() const {
+  [[nodiscard]] Real doubt_about_r() const {
     const Real R_roundings = 2 * f_.rho_triangle + sums_;
     return key_roundings(0) == 0 ? 0 : R_roundings / key_roundings(0);
   }
@@ -230,7 +230,7 @@ class BlockBound {
     each_row(K_, V_, [&](int c) {
       return [S = row(b_.S, c), at_gamma = row(b_.Gamma, c), P = row(b_.P, c),
               doubt = row(w_.doubt, c), at_s2 = row(w_.S2, c), at_s2_keys = row(w_.S2_keys, c),
-              carried = row(w_.carried, c), sum = w_.S_sum, more = 1 + R_doubt(),
+              carried = row(w_.carried, c), sum = w_.S_sum, more = 1 + doubt_about_r(),
               rho = f_.rho_operands](int v) {
         const Vec s = load(S + v);
         const Vec gamma = load(at_gamma + v);
@@ -254,7 +254,7 @@ class BlockBound {
     each_row(K_, V_, [&](int c) {
       return [echoes = row(b_.echoes[0].squares, c), doubt = row(w_.doubt, c), s2 = row(w_.S2, c),
               s2_keys = row(w_.S2_keys, c), carried = row(w_.carried, c), sum = w_.S_sum,
-              more = 1 + R_doubt(), rho = f_.rho_operands](int v) {
+              more = 1 + doubt_about_r(), rho = f_.rho_operands](int v) {
         const Vec echo = load(echoes + v);
         store(load(doubt + v) + echo, doubt + v);
         store(load(s2 + v) + echo, s2 + v);

@@ -161,7 +161,7 @@ void VarianceHead::set_echoes(const Formats& formats) {
   const std::int64_t pitch =
       (semantics_.V + kColumnMultiple - 1) / kColumnMultiple * kColumnMultiple + kColumnMultiple;
   const std::int64_t squares = semantics_.K * pitch;
-  const std::int64_t Z = 2 * kEchoes * squares * sizes;
+  const std::int64_t Z = std::int64_t{2} * kEchoes * squares * sizes;
   echo_numbers_ = std::make_unique_for_overwrite<double[]>(index(2 * (Z + squares)));
   double* numbers = echo_numbers_.get();
   for (EchoesOf<double>& echoes : echoes_) {
