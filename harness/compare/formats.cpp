@@ -134,6 +134,8 @@ StatedFormats f32_formats() {
   return stated;
 }
 
+StatedFormats prefill_formats() { return parse_formats("triangle=bf16x2,block=64"); }
+
 StatedFormats parse_formats(std::string_view text) {
   StatedFormats stated;
   while (true) {

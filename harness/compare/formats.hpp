@@ -30,6 +30,9 @@ struct StatedFormats {
 /// Everything in f32 but o, which has the dtype of v.
 [[nodiscard]] StatedFormats f32_formats();
 
+/// Of the prefill kernel and its peer: 64 tokens solved for at once, T and R in two bf16 parts.
+[[nodiscard]] StatedFormats prefill_formats();
+
 /// A comma-separated list of PLACE=FORMAT with operands, triangle, solve, accumulation, gate,
 /// state or output, and bf16, f16, tf32, bf16x2 (a bf16 pair), f32 or f64; state=FORMAT/token where
 /// the state is stored after every token; block=N. A format alone stands for operands=FORMAT.

@@ -82,7 +82,8 @@ std::vector<Implementation> make_registry() {
                  .run = kda([](const Problem& p, const Semantics& s) {
                    return reference::peer_prefill(p, s);
                  }),
-                 .by_head = true});
+                 .by_head = true,
+                 .formats = prefill_formats()});
   for (Implementation& kernel : cuda_implementations()) all.push_back(std::move(kernel));
   return all;
 }

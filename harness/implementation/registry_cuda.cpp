@@ -168,7 +168,8 @@ std::vector<Implementation> cuda_implementations() {
                  .limit = {},
                  .run = run_prefill<cuda::PrefillPolicy::kMixed>,
                  .by_head = true,
-                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kMixed>});
+                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kMixed>,
+                 .formats = prefill_formats()});
   all.push_back({.name = "cuda-prefill-x",
                  .description = "cuda-prefill with every operand as two bf16 parts",
                  .ops = {Op::kKdaPrefill},
@@ -176,7 +177,8 @@ std::vector<Implementation> cuda_implementations() {
                  .run = run_prefill<cuda::PrefillPolicy::kSplit>,
                  .by_head = true,
                  .on_request = true,
-                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kSplit>});
+                 .diagnose = diagnose_prefill_with<cuda::PrefillPolicy::kSplit>,
+                 .formats = prefill_formats()});
   all.push_back({.name = "cuda-prefill-bf16",
                  .description = "cuda-prefill with single bf16 operands, for comparison",
                  .ops = {Op::kKdaPrefill},
