@@ -111,20 +111,6 @@ SigmaUse merged(SigmaUse whole, const SigmaUse& part) {
 
 }  // namespace
 
-bool CompareReport::passed() const { return std::ranges::all_of(tensors, &TensorReport::passed); }
-
-const TensorReport* CompareReport::worst() const {
-  const auto found = std::ranges::max_element(tensors, {}, [](const TensorReport& report) {
-    return std::pair(!report.passed, report.used_share);
-  });
-  return found == tensors.end() ? nullptr : &*found;
-}
-
-const TensorReport* CompareReport::find(std::string_view tensor) const {
-  const auto found = std::ranges::find(tensors, tensor, &TensorReport::name);
-  return found == tensors.end() ? nullptr : &*found;
-}
-
 CompareReport compare(const Semantics& semantics, const Standard& standard,
                       const std::map<std::string, Tensor>& got) {
   const CaseDeviations* deviations = standard.policy.deviations ? standard.deviations : nullptr;

@@ -1,4 +1,5 @@
 #include "harness/compare/compare.hpp"
+#include "harness/compare/json_integer.hpp"
 #include "reference/types/error.hpp"
 
 #include <limits>
@@ -30,10 +31,9 @@ std::vector<double> numbers(const json& list) {
   return values;
 }
 
-template <class T>
-std::optional<T> optional(const json& object, const char* key) {
+std::optional<std::int64_t> optional_integer(const json& object, const char* key) {
   if (!object.contains(key)) return std::nullopt;
-  return object.at(key).get<T>();
+  return integer(object, key);
 }
 
 Dtype read_dtype(const json& value) {
@@ -54,24 +54,24 @@ OutputKind kind_of(const std::string& tensor) {
 Finding read_finding(const json& object, OutputKind kind) {
   const json& place = object.at("place");
   return {.place = {.kind = kind,
-                    .n = place.at("n").get<std::int64_t>(),
-                    .hv = place.at("hv").get<std::int64_t>(),
-                    .v = place.at("v").get<std::int64_t>(),
-                    .t = optional<std::int64_t>(place, "t"),
-                    .k = optional<std::int64_t>(place, "k"),
-                    .chunk = optional<std::int64_t>(place, "chunk")},
+                    .n = integer(place, "n"),
+                    .hv = integer(place, "hv"),
+                    .v = integer(place, "v"),
+                    .t = optional_integer(place, "t"),
+                    .k = optional_integer(place, "k"),
+                    .chunk = optional_integer(place, "chunk")},
           .expected = number(object.at("expected")),
           .got = number(object.at("got")),
           .bound = number(object.at("bound"))};
 }
 
 Window read_window(const json& object) {
-  Window window{.first_row = object.at("first_row").get<std::int64_t>(),
-                .first_col = object.at("first_col").get<std::int64_t>(),
-                .rows = object.at("rows").get<std::int64_t>(),
-                .cols = object.at("cols").get<std::int64_t>(),
-                .centre_row = object.at("centre_row").get<std::int64_t>(),
-                .centre_col = object.at("centre_col").get<std::int64_t>(),
+  Window window{.first_row = integer(object, "first_row"),
+                .first_col = integer(object, "first_col"),
+                .rows = integer(object, "rows"),
+                .cols = integer(object, "cols"),
+                .centre_row = integer(object, "centre_row"),
+                .centre_col = integer(object, "centre_col"),
                 .expected = numbers(object.at("expected")),
                 .got = numbers(object.at("got"))};
   const auto most = static_cast<std::int64_t>(window.expected.size());
@@ -81,13 +81,20 @@ Window read_window(const json& object) {
   return window;
 }
 
+/// Up to 2^64, between the ends of f64.
+std::uint64_t read_ulp(const json& value) {
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  throw Error(ErrorCode::kReportUnknown,
+              "max_ulp: wanted an unsigned integer, got " + value.dump());
+}
+
 Metrics read_metrics(const json& object) {
-  return {.compared = object.at("compared").get<std::int64_t>(),
-          .bad = object.at("bad").get<std::int64_t>(),
-          .non_finite = object.at("non_finite").get<std::int64_t>(),
+  return {.compared = integer(object, "compared"),
+          .bad = integer(object, "bad"),
+          .non_finite = integer(object, "non_finite"),
           .max_abs = number(object.at("max_abs")),
           .max_rel = number(object.at("max_rel")),
-          .max_ulp = object.at("max_ulp").get<std::uint64_t>(),
+          .max_ulp = read_ulp(object.at("max_ulp")),
           .max_expected = number(object.at("max_expected")),
           .sum_error2 = number(object.at("sum_error2")),
           .sum_expected2 = number(object.at("sum_expected2"))};
@@ -104,14 +111,14 @@ SigmaUse read_use(const json& object) {
           .group = read_share(object.at("group")),
           .bias = object.at("bias").is_null() ? std::nullopt
                                               : std::optional(read_share(object.at("bias"))),
-          .sums = {.count = sums.at("count").get<std::int64_t>(),
-                   .rows = object.at("rows").get<std::int64_t>(),
+          .sums = {.count = integer(sums, "count"),
+                   .rows = integer(object, "rows"),
                    .z2 = number(sums.at("z2")),
                    .signed_z = number(sums.at("signed_z")),
                    .sigma2 = number(sums.at("sigma2")),
                    .exact2 = number(sums.at("exact2")),
-                   .ruled = sums.at("ruled").get<std::int64_t>(),
-                   .ruled_rows = sums.at("ruled_rows").get<std::int64_t>(),
+                   .ruled = integer(sums, "ruled"),
+                   .ruled_rows = integer(sums, "ruled_rows"),
                    .ruled_z = number(sums.at("ruled_z"))}};
 }
 
@@ -130,8 +137,7 @@ TensorReport read_tensor(const json& object) {
   if (object.contains("window")) report.window = read_window(object.at("window"));
   if (object.contains("tokens")) {
     const json& tokens = object.at("tokens");
-    report.tokens =
-        TokenProfile(tokens.at("step").get<std::int64_t>(), numbers(tokens.at("used_share")));
+    report.tokens = TokenProfile(integer(tokens, "step"), numbers(tokens.at("used_share")));
   }
   if (object.contains("peer_ratio")) report.peer_ratio = number(object.at("peer_ratio"));
   if (object.contains("sigma")) report.use = read_use(object.at("sigma"));

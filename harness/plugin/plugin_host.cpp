@@ -5,6 +5,7 @@
 #include "harness/implementation/external.hpp"
 #include "harness/plugin/plugin_run.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -58,6 +59,8 @@ void answer_in(const std::filesystem::path& folder, const std::filesystem::path&
 }  // namespace
 
 void host_plugin(const std::filesystem::path& plugin, const std::filesystem::path& folder) {
+  // A plugin that crashes dies by its signal, and not by the handler of a sanitizer in here.
+  for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(fatal, SIG_DFL);
   try {
     answer_in(folder, plugin);
   } catch (const std::exception& error) {  // a full disk, no memory: not the plugin's fault

@@ -1,3 +1,4 @@
+#include "harness/compare/json_integer.hpp"
 #include "harness/report/report.hpp"
 #include "harness/version.hpp"
 #include "reference/types/error.hpp"
@@ -83,7 +84,7 @@ void require_format(const std::filesystem::path& file, const json& top) {
 CaseResult read_result(const json& object) {
   const auto text = [&object](const char* key) { return object.value(key, std::string()); };
   CaseResult result;
-  result.item = object.at("item").get<std::int64_t>();
+  result.item = integer(object, "item");
   result.case_name = object.at("name").get<std::string>();
   result.file = text("file");
   result.line = text("case");
@@ -121,16 +122,16 @@ KnownFailure read_known_failure(const json& object) {
           .reason = object.at("reason").get<std::string>(),
           .expires = object.at("expires").get<std::string>(),
           .expired = object.at("expired").get<bool>(),
-          .excused = object.at("excused").get<std::int64_t>(),
-          .failed = object.at("failed").get<std::int64_t>(),
-          .passed = object.at("passed").get<std::int64_t>()};
+          .excused = integer(object, "excused"),
+          .failed = integer(object, "failed"),
+          .passed = integer(object, "passed")};
 }
 
 RunOrigin read_origin(const json& top) {
   const json& shard = top.at("shard");
-  RunOrigin origin{.shard_index = shard.at("index").get<std::int64_t>(),
-                   .shard_count = shard.at("count").get<std::int64_t>(),
-                   .items = shard.at("items").get<std::int64_t>(),
+  RunOrigin origin{.shard_index = integer(shard, "index"),
+                   .shard_count = integer(shard, "count"),
+                   .items = integer(shard, "items"),
                    .inputs = shard.at("inputs").get<std::string>(),
                    .options = top.at("options").get<std::map<std::string, std::string>>()};
   if (origin.shard_index < 1 || origin.shard_index > origin.shard_count)
@@ -158,7 +159,7 @@ RunReport read(const json& top) {
   report.halves = top.at("halves").get<std::vector<std::string>>();
   report.interrupted = top.at("interrupted").get<bool>();
   report.stopped = top.at("stopped").get<std::string>();
-  report.not_run = top.at("not_run").get<std::int64_t>();
+  report.not_run = integer(top, "not_run");
   report.seconds = top.at("seconds").get<double>();
   report.conclude();
   return report;

@@ -242,10 +242,17 @@ class Refused(MergeTest):
     def test_edited_results(self):
         for change in (lambda c: c.pop("results"), lambda c: c.pop("shard"), lambda c: c["results"][0].pop("item"),
                        lambda c: c["results"][0].update(item=0), lambda c: c["results"][0].update(item=400),
+                       lambda c: c["results"][0].update(item=1e300), lambda c: c["shard"].update(count=2**63),
                        lambda c: c["results"][0].update(verdict="fine"), lambda c: c["results"][0]["tensors"][0].pop("metrics"),
                        lambda c: c["results"][0]["tensors"][0].update(used_share="much"), lambda c: c["shard"].update(index=0),
                        lambda c: c.update(results=[7]), lambda c: c.update(known_failures=[{}])):
             self.refuse("report_unknown", self.files[0], self.edited(change), names=["edited.json"])
+
+    def test_a_count_of_shards_beyond_all_reason(self):
+        def change(content):
+            content["shard"].update(index=1, count=2**62)
+            content["results"] = []
+        self.refuse("shard_missing", self.edited(change), names=[f"2/{2**62}", f"9/{2**62}"])
 
     def test_usage(self):
         self.assertEqual(run("merge").returncode, 2)
