@@ -26,9 +26,14 @@ function(kda_library name)
 endfunction()
 
 # kda_test(name SOURCES ... DEPENDS ... LABELS ...): one GoogleTest program, one CTest per case.
+# Label cpu-threads: it starts threads, so that preset tsan builds and runs it.
+add_custom_target(thread_tests)
 function(kda_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} kda_flags GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+  if(ARG_LABELS STREQUAL "cpu-threads")
+    add_dependencies(thread_tests ${name})
+  endif()
 endfunction()

@@ -117,8 +117,8 @@ std::vector<std::string> Trust::skipped() const {
 std::vector<std::string> Trust::unprobed() const {
   std::vector<std::string> tensors;
   for (const auto& [kind, sight] : sights_) {
-    const bool probed = std::ranges::any_of(probes_, [&](const auto& entry) {
-      return entry.first.first == kind && entry.second != Outcome::kSkipped;
+    const bool probed = std::ranges::any_of(probes_, [&, tensor = kind](const auto& entry) {
+      return entry.first.first == tensor && entry.second != Outcome::kSkipped;
     });
     if (!probed && sight.elements > 0) tensors.emplace_back(name(kind));
   }

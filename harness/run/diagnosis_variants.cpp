@@ -129,10 +129,11 @@ bool interleave_heads(KdaCase& changed, const Semantics& s) {
   return true;
 }
 
-const std::vector<Variant>& variants() {
-  using C = KdaCase;
-  using S = Semantics;
-  static const std::vector<Variant> all{
+using C = KdaCase;
+using S = Semantics;
+
+std::vector<Variant> faults_of_options() {
+  return {
       {"use_qk_l2norm_in_kernel is ignored",
        [](C& c, const S& s) {
          return s.qk_norm == QkNorm::kL2 && flip(c.options.use_qk_l2norm_in_kernel);
@@ -165,6 +166,11 @@ const std::vector<Variant>& variants() {
          (void)s;
          return refill(c, "beta", 1);
        }},
+  };
+}
+
+std::vector<Variant> faults_of_the_gate() {
+  return {
       {"dt_bias is ignored",
        [](C& c, const S& s) { return s.gate != GateForm::kLogDecay && refill(c, "dt_bias", 0); }},
       {"A_log is ignored",
@@ -194,6 +200,11 @@ const std::vector<Variant>& variants() {
          if (s.gate == GateForm::kLogDecay) multiply(c.inputs.at("g"), std::numbers::log2e);
          return s.gate == GateForm::kLogDecay;
        }},
+  };
+}
+
+std::vector<Variant> faults_of_states_and_heads() {
+  return {
       {"the initial state is ignored",
        [](C& c, const S&) { return c.inputs.erase("initial_state") > 0; }},
       {"the initial state is read transposed", transpose_states},
@@ -204,7 +215,6 @@ const std::vector<Variant>& variants() {
       {"value heads read the wrong query/key heads (hv % H in place of hv / (HV / H))",
        interleave_heads},
   };
-  return all;
 }
 
 /// RMS distance of the result from `other`, over what has the same shape in both.
@@ -231,6 +241,26 @@ std::map<std::string, Tensor> answer(const KdaCase& changed) {
                                  {.threads = 1, .instructions = {}}));
 }
 
+/// Adds the fault if the changed case explains the result.
+void suspect(const Variant& variant, const FailedResult& failed, std::vector<Suspect>& suspects) {
+  KdaCase changed = failed.kda_case;
+  if (!variant.apply(changed, failed.semantics)) return;
+  changed.options.return_intermediate_states = false;
+  try {
+    std::map<std::string, Tensor> other = answer(changed);
+    std::map<std::string, Tensor> right;  // the same tensors, so that distances compare
+    for (const auto& [tensor, values] : other) {
+      const auto found = failed.standard.expected.find(tensor);
+      if (found != failed.standard.expected.end() && found->second.shape() == values.shape())
+        right.emplace(tensor, found->second);
+    }
+    const double left = distance(failed, other) / distance(failed, right);
+    if (left <= kMostLeft) suspects.push_back({variant.fault, left});
+  } catch (const Error&) {
+    // A change that the contract refuses is no explanation.
+  }
+}
+
 }  // namespace
 
 void suspect_variants(const FailedResult& failed, std::vector<Suspect>& suspects) {
@@ -238,23 +268,9 @@ void suspect_variants(const FailedResult& failed, std::vector<Suspect>& suspects
   if (s.B * s.T * s.HV * s.K * s.V > FailedResult::kMostWork ||
       comparable(OutputKind::kO, failed) == nullptr)
     return;
-  for (const Variant& variant : variants()) {
-    KdaCase changed = failed.kda_case;
-    if (!variant.apply(changed, s)) continue;
-    changed.options.return_intermediate_states = false;
-    try {
-      std::map<std::string, Tensor> other = answer(changed);
-      std::map<std::string, Tensor> right;  // the same tensors, so that distances compare
-      for (const auto& [tensor, values] : other) {
-        const auto found = failed.standard.expected.find(tensor);
-        if (found != failed.standard.expected.end() && found->second.shape() == values.shape())
-          right.emplace(tensor, found->second);
-      }
-      const double left = distance(failed, other) / distance(failed, right);
-      if (left <= kMostLeft) suspects.push_back({variant.fault, left});
-    } catch (const Error&) {
-      // A change that the contract refuses is no explanation.
-    }
+  for (const auto& variants :
+       {faults_of_options(), faults_of_the_gate(), faults_of_states_and_heads()}) {
+    for (const Variant& variant : variants) suspect(variant, failed, suspects);
   }
 }
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -21,12 +20,10 @@ from pathlib import Path
 import h5py
 
 import mutated_files
+from program_testing import PROGRAM, SANITIZED, SOURCE
 
-PROGRAM = sys.argv.pop(1)
-SOURCE = Path(sys.argv.pop(1))
 SECONDS = 10  # of processor time; a busy machine may take longer
 MOST_BYTES = 1 << 30
-SANITIZED = b"__asan_init" in Path(PROGRAM).read_bytes() or b"__tsan_init" in Path(PROGRAM).read_bytes()
 
 
 @dataclass

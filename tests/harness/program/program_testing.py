@@ -16,6 +16,7 @@ import h5py
 PROGRAM = sys.argv.pop(1)
 SOURCE = Path(sys.argv.pop(1))
 FIXTURES = SOURCE / "data" / "fixtures"
+SANITIZED = any(name in Path(PROGRAM).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
 def run(*arguments, env=None, **options):

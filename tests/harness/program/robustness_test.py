@@ -18,7 +18,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from program_testing import PROGRAM, ProgramTest, run
+from program_testing import PROGRAM, SANITIZED, ProgramTest, run
 
 SAMPLES = "\n".join(f"{n},{0.02 * n + 2e-6 * n * n + 10}" for n in [1000, *range(1000, 20000, 1000)]) + "\n"
 
@@ -133,6 +133,7 @@ class Starved(RobustnessTest):
         self.assertIn("TIMED_OUT", out)
         self.assertEqual(self.descendants(mark), [])
 
+    @unittest.skipIf(SANITIZED, "a sanitizer needs terabytes of address space")
     def test_a_small_address_space_is_one_clear_error(self):
         def limited():
             resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20))
