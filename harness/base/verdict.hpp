@@ -13,7 +13,7 @@ enum class Verdict : std::uint8_t {
   kMistrusted,    ///< the comparison would also pass a vacuous result, so it proves nothing
   kCrashed,       ///< its process ended by a signal or with a status that says failure
   kTimedOut,      ///< its process did not come back within --timeout
-  kMalformed,     ///< no result, half of one, or one of a wrong shape or type
+  kMalformed,     ///< no result, half of one, or one of a wrong shape
   kKnownFailure,  ///< one of the failures above, listed with a reason and not expired; no pass
   kUnsupported,   ///< the implementation does not serve the case; never a pass
   kSkipped,       ///< asked for, but not to be had here (no GPU, no library); never a pass

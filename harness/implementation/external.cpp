@@ -101,7 +101,10 @@ StatedAnswer take_result(const Case& test_case, const fs::path& file, const std:
   } catch (const Error& error) {
     std::string message = error.message();  // begins with the name of a file that is gone by then
     if (message.starts_with(file.string())) message.replace(0, file.string().size(), "result");
-    throw Fault(Verdict::kMalformed, std::string(name(error.code())), message, output);
+    // A whole file with values of another type is a wrong answer; other files are none.
+    const bool whole = error.code() == ErrorCode::kDatasetTypeUnsupported;
+    throw Fault(whole ? Verdict::kFailed : Verdict::kMalformed, std::string(name(error.code())),
+                message, output);
   }
   if (result.error) throw Refusal(*result.error, result.message);
   require_form(std::get<KdaCase>(test_case.inputs), result.tensors, output);
