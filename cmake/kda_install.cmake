@@ -12,12 +12,6 @@ install(DIRECTORY bench/kdareport DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/
         PATTERN __pycache__ EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/harness/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck/harness)
-# Headers that moved stay where they were installed.
-foreach(header IN ITEMS interrupt shell_quote verdict)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/moved/run/${header}.hpp
-       CONTENT "#pragma once\n#include \"harness/base/${header}.hpp\"\n")
-endforeach()
-install(DIRECTORY ${PROJECT_BINARY_DIR}/moved/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kdacheck/harness)
 install(FILES harness/plugin/kdacheck_plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}) # plain C, alone
 install(DIRECTORY examples/exec examples/plugin DESTINATION ${CMAKE_INSTALL_DATADIR}/kdacheck/examples
         PATTERN __pycache__ EXCLUDE)
