@@ -59,12 +59,17 @@ class BlockBound {
   bool advance() {
     compute_exact(b_, w_.exact);
     compute_transition(b_, w_.exact, w_.transition);
+    // Echoes are sums of both signs, for which f64 is there.
+    if (kChecked && b_.watch_echoes && repeats(w_.exact.T, n_, f_.rho_triangle)) return false;
+    echoes_ = find_echoes(b_, f_, w_.exact.T);
     gate_errors();
     square_pairs();
     square_rows();
+    if (has_echoes()) add_echoes();
     if (b_.has_error) add_doubts();
     reads_of_state();
     solve_variance();
+    if (echoes_) advance_echoes(b_, f_, w_, from_row(w_.state_part, n_));
     output_variance();
     b_.state_changed = !is_identity();
     if (b_.state_changed) state_variance();
@@ -185,6 +190,12 @@ class BlockBound {
     return squares > 0 ? larger(1, sum * sum / squares) : 1;
   }
 
+  /// R^2 is a second moment as well: its part from the state goes the way of the reads of keys.
+  [[nodiscard]] Real doubt_about_r() const {
+    const Real R_roundings = 2 * f_.rho_triangle + sums_;
+    return key_roundings(0) == 0 ? 0 : R_roundings / key_roundings(0);
+  }
+
   /// Squares of what is [n,K], [n,V] and [K,V], and their sums.
   void square_rows() {
     Real km = 0;
@@ -199,9 +210,6 @@ class BlockBound {
       w_.k_sum[i] = km;
       w_.q_sum[i] = sum(q_sum);
     }
-    // R^2 is a second moment as well: its part from the state goes the way of the reads of keys.
-    const Real R_roundings = 2 * f_.rho_triangle + sums_;
-    const Real R_doubt = key_roundings(0) == 0 ? 0 : R_roundings / key_roundings(0);
     each_row(n_, V_, [&](int i) {
       return [U = row(w_.exact.U, i), R = row(w_.exact.R, i), at_u2 = row(w_.U2, i),
               at_r2 = row(w_.R2, i), before = i > 0 ? row(w_.small, i - 1) : nullptr,
@@ -222,7 +230,7 @@ class BlockBound {
     each_row(K_, V_, [&](int c) {
       return [S = row(b_.S, c), at_gamma = row(b_.Gamma, c), P = row(b_.P, c),
               doubt = row(w_.doubt, c), at_s2 = row(w_.S2, c), at_s2_keys = row(w_.S2_keys, c),
-              carried = row(w_.carried, c), sum = w_.S_sum, more = 1 + R_doubt,
+              carried = row(w_.carried, c), sum = w_.S_sum, more = 1 + doubt_about_r(),
               rho = f_.rho_operands](int v) {
         const Vec s = load(S + v);
         const Vec gamma = load(at_gamma + v);
@@ -234,6 +242,25 @@ class BlockBound {
         store(s * s + d * more, at_s2_keys + v);
         store(read_alike(s2, gamma, rho) + p, carried + v);
         store(load(sum + v) + s2, sum + v);
+      };
+    });
+  }
+
+  /// Of what is before the block.
+  [[nodiscard]] bool has_echoes() const { return b_.echoes != nullptr && b_.echoes[0].count > 0; }
+
+  /// They are part of what is held for the state.
+  void add_echoes() {
+    each_row(K_, V_, [&](int c) {
+      return [echoes = row(b_.echoes[0].squares, c), doubt = row(w_.doubt, c), s2 = row(w_.S2, c),
+              s2_keys = row(w_.S2_keys, c), carried = row(w_.carried, c), sum = w_.S_sum,
+              more = 1 + doubt_about_r(), rho = f_.rho_operands](int v) {
+        const Vec echo = load(echoes + v);
+        store(load(doubt + v) + echo, doubt + v);
+        store(load(s2 + v) + echo, s2 + v);
+        store(load(s2_keys + v) + echo * more, s2_keys + v);
+        store(load(carried + v) + echo * rho, carried + v);
+        store(load(sum + v) + echo, sum + v);
       };
     });
   }
@@ -374,6 +401,7 @@ class BlockBound {
     product(rows_of(w_.Wt2), w_.right, extents, Shape::kFull, Store::kSet, w_.F);
     carry_variance();
     next_state();
+    if (echoes_) end_echoes(b_, f_, w_);
   }
 
   /// An upper limit of the roundings of sums into what follows of Wt2, whose product is F.
@@ -450,6 +478,7 @@ class BlockBound {
           [this, S = row(b_.S, c), P = row(b_.P, c), at_gamma = row(b_.Gamma, c), F = row(w_.F, c),
            writes = row(w_.exact.writes, c), written = sums_matter_ ? row(w_.written, c) : nullptr,
            gates = row(w_.gate_written, c), tiny = w_.columns,
+           echoes = has_echoes() ? row(b_.echoes[0].squares, c) : nullptr,
            decay = row(w_.exact.scores.E, n_ - 1)[c], phi2 = w_.transition.Phi2_diagonal[c],
            m2 = w_.transition.M2_diagonal[c], sums = rounding_of_sums(c), rho = f_.rho_operands,
            stored = f_.rho_state, phi = f_.gate_unit * row(w_.phi, n_ - 1)[c],
@@ -458,7 +487,8 @@ class BlockBound {
             const Vec s = load(S + v);
             const Vec gamma = load(at_gamma + v);
             const Vec p = load(P + v);
-            const Vec s2 = s * s + p + gamma * gamma;
+            Vec s2 = s * s + p + gamma * gamma;
+            if (echoes != nullptr) s2 += load(echoes + v);
             const Vec next = s * decay + load(writes + v);
             const Vec next2 = next * next;
             Vec terms = next2 + s2 * (decay * decay);
@@ -541,6 +571,7 @@ class BlockBound {
   int K_;
   int V_;
   Real sums_;             ///< variance of a sum over K, of 1
+  bool echoes_ = false;   ///< before the block or in it
   bool repeats_ = false;  ///< some mu is above 1
   bool gates_matter_ = true;
   bool sums_matter_ = true;

@@ -131,6 +131,7 @@ VarianceHead::VarianceHead(const Problem& problem, const Semantics& semantics,
   inputs_.o = o_.matrix();
   inputs_.sigma_o = sigma_o_.matrix();
   set_underflow(formats);
+  set_echoes(formats);
   const auto scratch = [&](const VarianceKernel& kernel) {
     return kernel.scratch_size(static_cast<int>(block_), inputs_.K, inputs_.V);
   };
@@ -149,6 +150,28 @@ void VarianceHead::set_underflow(const Formats& formats) {
     *to[i] = rows.data + static_cast<long>(i) * rows.pitch;
     std::fill_n(*to[i], semantics_.V, values[i]);
   }
+}
+
+/// A finer triangle is nothing beside 16-bit operands, or beside the sums of f32.
+void VarianceHead::set_echoes(const Formats& formats) {
+  inputs_.watch_echoes = formats.triangle.unit >= kRoundF16.unit && block_ > 1;
+  if (!inputs_.watch_echoes) return;
+  // Who does not say how many tokens it solves for at once may do so for fewer.
+  const int sizes = formats.block > 0 || block_ < 32 ? 1 : (block_ < 64 ? 2 : 3);
+  const std::int64_t pitch =
+      (semantics_.V + kColumnMultiple - 1) / kColumnMultiple * kColumnMultiple + kColumnMultiple;
+  const std::int64_t squares = semantics_.K * pitch;
+  const std::int64_t Z = std::int64_t{2} * kEchoes * squares * sizes;
+  echo_numbers_ = std::make_unique_for_overwrite<double[]>(index(2 * (Z + squares)));
+  double* numbers = echo_numbers_.get();
+  for (EchoesOf<double>& echoes : echoes_) {
+    echoes.block = static_cast<int>(block_);
+    echoes.sizes = sizes;
+    echoes.Z = {numbers, pitch};
+    echoes.squares = {numbers + Z, pitch};
+    numbers += Z + squares;
+  }
+  inputs_.echoes = echoes_.data();
 }
 
 HeadDeviation VarianceHead::run(std::int64_t n, std::int64_t hv) {
@@ -190,6 +213,7 @@ void VarianceHead::start(std::int64_t n, std::int64_t hv) {
   in_narrow_ = false;
   stale_ = false;
   inputs_.has_error = false;
+  echoes_[0].count = 0;
   before_.clear();
 }
 
@@ -223,7 +247,7 @@ void VarianceHead::advance(const Sequence& sequence, std::int64_t hv, std::int64
 }
 
 void VarianceHead::run_kernel() {
-  if (narrow_ && inputs_.tokens > 1) {
+  if (narrow_ && inputs_.tokens > 1 && echoes_[0].count == 0) {
     if (!in_narrow_) kernels_.narrow.load_state(inputs_, scratch_.data());
     in_narrow_ = true;
     if (kernels_.narrow.advance(inputs_, factors_, scratch_.data())) {
@@ -239,6 +263,7 @@ void VarianceHead::run_kernel() {
   std::swap(inputs_.S, inputs_.S_next);
   std::swap(inputs_.P, inputs_.P_next);
   std::swap(inputs_.Gamma, inputs_.Gamma_next);
+  std::swap(echoes_[0], echoes_[1]);
   inputs_.has_error = true;
 }
 
@@ -252,8 +277,10 @@ void VarianceHead::store_state(double* sigma) {
   for (std::int64_t k = 0; k < semantics_.K; ++k) {
     const double* independent = row(inputs_.P, k);
     const double* coherent = row(inputs_.Gamma, k);
+    const double* echoes = echoes_[0].count > 0 ? row(echoes_[0].squares, k) : nullptr;
     for (std::int64_t v = 0; v < semantics_.V; ++v, ++sigma) {
-      *sigma = std::sqrt(independent[v] + square(coherent[v]));
+      const double echo = echoes == nullptr ? 0 : echoes[v];
+      *sigma = std::sqrt(independent[v] + square(coherent[v]) + echo);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace kda::reference {
@@ -51,6 +52,7 @@ class VarianceHead {
   void advance(const Sequence& sequence, std::int64_t hv, std::int64_t first, std::int64_t count,
                HeadDeviation& result);
   void set_underflow(const Formats& formats);
+  void set_echoes(const Formats& formats);
   void run_kernel();
   /// S, P and Gamma from the narrow kernel, where only that has them.
   void fetch_state();
@@ -72,6 +74,8 @@ class VarianceHead {
   std::vector<std::uint64_t> tokens_;  ///< one number for k, beta and log decay of each token
   Buffer q_, k_, v_, log_decay_, errors_, o_, sigma_o_, underflow_;
   std::array<Buffer, 6> states_;  ///< S, P, Gamma of inputs_, then those of the next block
+  std::array<EchoesOf<double>, 2> echoes_{};
+  std::unique_ptr<double[]> echo_numbers_;  ///< not filled: pages that nobody needs are never there
   struct alignas(64) ScratchLine {
     std::byte x[64];
   };

@@ -12,6 +12,7 @@ using Real = KDA_REAL;
 using MatrixRef = Matrix<Real>;
 using BoundBlock = BoundBlockOf<Real>;
 using BoundFactors = BoundFactorsOf<Real>;
+using Echoes = EchoesOf<Real>;
 inline constexpr int kPadding = 64 / sizeof(Real);  ///< columns of a cache line
 
 inline long up_to(long x, long multiple) { return (x + multiple - 1) / multiple * multiple; }
@@ -95,6 +96,19 @@ struct Transition {
 };
 
 void compute_transition(const BoundBlock& block, const Exact& exact, const Transition& out);
+
+struct Work;
+
+/// Whether T holds the same numbers again and again, to what a rounding of this variance leaves.
+[[nodiscard]] bool repeats(MatrixRef T, int tokens, Real rho);
+/// Fills block.echoes[1] but for its matrices. False where there are none before the block and none
+/// in it.
+[[nodiscard]] bool find_echoes(BoundBlock& block, const BoundFactors& factors, MatrixRef T);
+/// Adds what o reads of the echoes to `omega` [n,V], and carries them to the end of the block.
+void advance_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work,
+                    MatrixRef omega);
+/// Once P_next is there, to which it adds what the echoes leave that end.
+void end_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work);
 
 /// Numbers that `advance` needs for scratch, aligned to 64 bytes.
 long scratch_size(int tokens, int K, int V);

@@ -50,6 +50,26 @@ struct ColumnUnderflow {
   Real* output;  ///< of o with its scale
 };
 
+inline constexpr int kEchoes = 16;  ///< most that are carried from block to block
+
+/// Errors of T that repeat (variance_echo.cpp), each with the number that T repeats along one of
+/// its diagonals and the error of the state that it has made. A block may add as many again. They
+/// are added up with their signs, in f64.
+template <class Real>
+struct EchoesOf {
+  int count;
+  int diagonal[2 * kEchoes];
+  int before[2 * kEchoes];   ///< place of the same echo before the block, or -1
+  Real value[2 * kEchoes];   ///< |T|
+  Real weight[2 * kEchoes];  ///< squared sum of what T repeats in the block; 0 = it does not
+  Real gain;                 ///< for what is too small to be carried
+  bool repeats;              ///< the block has echoes of its own
+  int block;                 ///< tokens of a whole block
+  int sizes;                 ///< block sizes of implementations: `block`, half, a quarter of it
+  Matrix<Real> Z;            ///< [sizes 2 kEchoes K,V] standard deviations with signs
+  Matrix<Real> squares;      ///< [K,V] sum of Z^2, of the size that has most of it
+};
+
 /// Inputs, carried state and output of one block. K and V columns are padded with zeros to
 /// multiples of 16. q is without the scale of the output.
 template <class Real>
@@ -68,10 +88,12 @@ struct BoundBlockOf {
   bool prefix_sums;     ///< log decays are summed over the block
   ColumnUnderflow<Real> underflow;
   // Before the block.
-  Matrix<Real> S;      ///< [K,V] the exact state
-  Matrix<Real> P;      ///< [K,V] the variance of its independent errors
-  Matrix<Real> Gamma;  ///< [K,V] its error from gates, which are the same for every column
-  bool has_error;      ///< P or Gamma is not 0
+  Matrix<Real> S;          ///< [K,V] the exact state
+  Matrix<Real> P;          ///< [K,V] the variance of its independent errors
+  Matrix<Real> Gamma;      ///< [K,V] its error from gates, which are the same for every column
+  bool has_error;          ///< P or Gamma is not 0
+  bool watch_echoes;       ///< T is so coarse that they matter
+  EchoesOf<Real>* echoes;  ///< [2] before the block and after it; f64 only, and not always
   // After the block, only where state_changed.
   bool state_changed;  ///< pads leave the state alone
   Matrix<Real> S_next;

@@ -270,6 +270,7 @@ class NarrowHead {
     b.repeated = wide.repeated;
     b.prefix_sums = wide.prefix_sums;
     b.has_error = wide.has_error;
+    b.watch_echoes = wide.watch_echoes;
     const State& before = states_[index()];
     const State& after = states_[1 - index()];
     b.S = before.S;

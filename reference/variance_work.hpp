@@ -34,6 +34,11 @@ struct Work {
   MatrixRef written;         ///< [K,V] (W^2)^T . U^2
   MatrixRef gate_written;    ///< [K,V]
   MatrixRef F;               ///< [K,V] what the block adds to P
+  MatrixRef echo_writes;     ///< [n,V] error of U that one echo makes, with its sign
+  MatrixRef echo_reads;      ///< [n,V] what o reads of it
+  MatrixRef echo_R;          ///< [n,V] R of blocks of one size
+  MatrixRef echo_sum;        ///< [n,V] variance of o by echoes, for that size
+  MatrixRef echo_most;       ///< [n,V] and for the size that has most of it
   Real* cef;                 ///< [K]
   Real* channels;            ///< [K] scratch
   Real* T_sum;               ///< [n] sum_j T_ij^2
@@ -85,6 +90,8 @@ inline Work make_work(Arena& arena, long n, long K, long V) {
   for (MatrixRef* x : by_column) *x = arena.matrix(n, V);
   w.exact.from_state = arena.matrix(2 * n, V);
   w.state_part = arena.matrix(2 * n, V);
+  MatrixRef* echoes[] = {&w.echo_writes, &w.echo_reads, &w.echo_R, &w.echo_sum, &w.echo_most};
+  for (MatrixRef* x : echoes) *x = arena.matrix(n, V);
   MatrixRef* states[] = {&w.exact.writes, &w.S2,      &w.S2_keys,      &w.doubt,
                          &w.carried,      &w.written, &w.gate_written, &w.F};
   for (MatrixRef* x : states) *x = arena.matrix(K, V);

@@ -141,8 +141,8 @@ def gates() -> list[Fixture]:
                                       "g": rng.uniform("prefill_wide/g", (64, 1, D), -9.0, 5.8)}),
         prefill("pad_rows_t70", 70, FINAL, "three of every seven rows are padding (k = v = beta = 0, g = 0)", "padding",
                 state=True, inputs=_padded("prefill_pad_rows", padded)),
-        prefill("saturated_t64", 64, FUSED_BOUND | FINAL, "one key repeated, q = k, decay about 1, sigmoid(8)",
-                "family4,collinear", inputs=none_below | _repeated_key(64)),
+        prefill("saturated_t64", 64, FUSED_BOUND | FINAL, "one key repeated, q = k, decay about 1, sigmoid(8), v near "
+                "what the state holds", "family4,collinear", state=True, inputs=none_below | _repeated_key(64)),
         prefill("zero_and_tiny_keys_t24", 24, FUSED_BOUND, "rows of zeros and of length 1e-3, where the epsilon of the "
                 "norm decides", "l2norm", inputs=_tiny_keys(24)),
     ]  # fmt: skip
@@ -160,9 +160,11 @@ def _padded(seed: str, padded: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _repeated_key(tokens: int) -> dict[str, np.ndarray]:
+    """A state near what v writes, as in `identical_keys_t64`."""
     key = rng.normal("prefill_saturated/key", (1, 1, D))
-    values = rng.normal("prefill_saturated/v", (16, 1, D))
-    return {"q": key, "k": key, "v": np.tile(values, (tokens // 16, 1, 1))}
+    steady = rng.normal("prefill_saturated/steady", (1, D))
+    values = steady + rng.normal("prefill_saturated/v", (tokens, 1, D)) / 4
+    return {"q": key, "k": key, "v": values, "initial_state": key[0, 0, :, None] * steady / math.sqrt(D)}
 
 
 def _tiny_keys(tokens: int) -> dict[str, np.ndarray]:
@@ -174,15 +176,19 @@ def keys() -> list[Fixture]:
     """Key structures against slow decay, beta up to 2, and the hand case."""
     negative = {"allow_neg_eigval": 1}
     slow = {"g": -3.07e-5}
+    ramp = np.where(np.arange(D) < 16, np.arange(1, D + 1), 0)
     hand = hand_case(D)
     return [
         prefill("hand_case", 1, FINAL | {"scale": 1.0}, "worked by hand in the first 2 of 128 channels: "
                 "o = (6, 11.5), S = [[5.25, 10.5], [0.75, 1]]", "family1,layout", dtypes=BF16_G32,
                 inputs=hand, state=True),
-        prefill("identical_keys_t64", 64, FINAL, "k = q = e1, v = 1..16, slow gate, beta 0.9",
-                "family4,collinear", dtypes=BF16_G32,
+        # The state starts near what v writes: one error of a 16-bit T acts on all tokens alike here, and writes from
+        # nothing would add it up to 13 % of the state.
+        prefill("identical_keys_t64", 64, FINAL, "k = q = e1, v and row 0 of the initial state 1..16, v a quarter more "
+                "or less, slow gate, beta 0.9", "family4,collinear", dtypes=BF16_G32, state=True,
                 inputs=slow | {"q": axis_rows(D), "k": axis_rows(D), "beta": 0.9,
-                               "v": np.where(np.arange(D) < 16, np.arange(1, D + 1), 0)}),
+                               "v": (1 + np.sign(rng.normal("prefill_identical/sign", (64, 1, 1))) / 4) * ramp,
+                               "initial_state": np.outer(axis_rows(D), ramp)}),
         prefill("near_identical_keys_t80", 80, FINAL, "keys within 1 % of one another, slow gate, beta 0.9",
                 "family4,collinear", dtypes=BF16_G32,
                 inputs=slow | {"k": near_copies("prefill_near", (80, 1, D)), "beta": 0.9}),

@@ -4,6 +4,7 @@
 
 #include "reference/variance.hpp"
 #include "tests/reference/kda_cases.hpp"
+#include "tests/reference/repeated_keys.hpp"
 
 #include <array>
 #include <iomanip>
@@ -150,6 +151,29 @@ void dump(const NamedCase& named, const Formats& formats) {
   dump.write(named, semantics, formats, std::cout);
 }
 
+/// Where roundings of T repeat: f32 and f64 kernels, implementations of one block size and of any,
+/// numbers that change, and more of them than are carried on.
+void dump_repeated() {
+  const Formats bf16 = reference::default_formats(Dtype::kBf16, Dtype::kBf16);
+  Formats wide = reference::default_formats(Dtype::kF32, Dtype::kF32);
+  wide.triangle = reference::kRoundBf16;
+  Formats stated = wide;
+  stated.block = 64;
+  const Formats f16 = reference::default_formats(Dtype::kF16, Dtype::kF16);
+  const std::vector<RepeatedKeys> kinds{
+      {},
+      {.T = 200, .K = 17, .V = 9, .beta = 0.3, .initial_state = true},
+      {.T = 170, .K = 16, .V = 16, .beta = 0.1, .query_is_key = false},
+      {.T = 130, .K = 1, .V = 8, .beta = 1.5, .constant_gate = true},
+      {.T = 300, .K = 16, .V = 8, .beta = 0.8, .turn = 64},
+      {.T = 200, .K = 32, .V = 8, .beta = 0.5, .period = 3},
+  };
+  for (const RepeatedKeys& kind : kinds) {
+    const NamedCase named{"repeated keys: " + kind.text(), make(kind, 11, Dtype::kBf16)};
+    for (const Formats& formats : {bf16, wide, stated, f16}) dump(named, formats);
+  }
+}
+
 }  // namespace
 }  // namespace kda::tests
 
@@ -164,5 +188,6 @@ int main() {
     kda::tests::dump(cases[i], classes[i % classes.size()]);
     kda::tests::dump(cases[i], classes[(i / 2 + 3) % classes.size()]);
   }
+  kda::tests::dump_repeated();
   return std::cout ? 0 : 1;
 }

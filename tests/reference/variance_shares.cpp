@@ -2,6 +2,7 @@
 //
 //   variance_shares                    the table of docs/bound.md, by input family
 //   variance_shares fuzz FIRST COUNT   COUNT drawn cases from seed FIRST on, every honest kernel
+//   variance_shares repeated FIRST COUNT   one key over and over, in COUNT variants of each kind
 //
 // Exit status 1 when an honest result is not accepted.
 
@@ -9,6 +10,7 @@
 #include "reference/peer_prefill.hpp"
 #include "tests/reference/honest_kernel.hpp"
 #include "tests/reference/input_families.hpp"
+#include "tests/reference/repeated_keys.hpp"
 #include "tests/reference/z_scores.hpp"
 
 #include <algorithm>
@@ -227,6 +229,54 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
   return results.alarms == 0 ? 0 : 1;
 }
 
+/// Kinds of repeated keys, the one that was found first at the head.
+std::vector<RepeatedKeys> repeated_kinds() {
+  std::vector<RepeatedKeys> kinds{{}};
+  for (const double beta : {0.02, 0.1, 0.3, 0.5, 1.0, 1.5}) {
+    kinds.push_back({.beta = beta});
+    kinds.push_back({.T = 300, .V = 16, .beta = beta, .initial_state = true});
+  }
+  for (const std::int64_t K : {1, 16, 128}) kinds.push_back({.K = K, .V = 16});
+  kinds.push_back({.T = 600, .V = 16});
+  kinds.push_back({.constant_gate = true});
+  kinds.push_back({.beta = 0.1, .constant_gate = true});
+  kinds.push_back({.query_is_key = false});
+  kinds.push_back({.beta = 0.3, .query_is_key = false});
+  kinds.push_back({.initial_state = true});
+  kinds.push_back({.period = 2});
+  kinds.push_back({.beta = 0.2, .period = 2});
+  kinds.push_back({.T = 600, .V = 16, .beta = 0.6, .turn = 80});
+  return kinds;
+}
+
+int repeated(std::uint64_t first, std::uint64_t count) {
+  Results all;
+  for (const RepeatedKeys& kind : repeated_kinds()) {
+    std::cout << kind.text() << "\n";
+    for (const Honest& kernel : honest()) {
+      Results results;
+      Share o;
+      Share state;
+      for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        const Dtype dtype = kernel.f16() && kernel.kernel ? Dtype::kF16 : Dtype::kBf16;
+        const KdaInputs inputs = make(kind, 100 * seed, dtype);
+        Judge judge(inputs, kind.text() + ", seed " + std::to_string(seed));
+        if (const auto report = judge.judge(kernel, results)) {
+          o.add(report->o);
+          state.add(report->final_state);
+        }
+      }
+      all.alarms += results.alarms;
+      all.judged += results.judged;
+      std::cout << "  " << kernel.name << ": " << results.alarms << " alarms of " << results.judged
+                << (o.count == 0 ? "" : ", " + o.text() + ", " + state.text()) << "\n"
+                << std::flush;
+    }
+  }
+  std::cout << all.judged << " results, " << all.alarms << " alarms\n";
+  return all.alarms == 0 ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace kda::tests
 
@@ -236,6 +286,10 @@ int main(int argc, char** argv) {
     return kda::tests::fuzz(std::strtoull(argv[2], nullptr, 10),
                             std::strtoull(argv[3], nullptr, 10));
   }
-  std::cerr << "usage: variance_shares [fuzz FIRST COUNT]\n";
+  if (argc == 4 && std::string(argv[1]) == "repeated") {
+    return kda::tests::repeated(std::strtoull(argv[2], nullptr, 10),
+                                std::strtoull(argv[3], nullptr, 10));
+  }
+  std::cerr << "usage: variance_shares [fuzz|repeated FIRST COUNT]\n";
   return 2;
 }
