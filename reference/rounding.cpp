@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace kda::reference {
 namespace {
@@ -35,6 +36,14 @@ Rounding rounding_of(Dtype dtype) noexcept {
     case Dtype::kI64: break;
   }
   return kExact;
+}
+
+double largest(const Rounding& rounding) noexcept {
+  if (rounding == kExact) return std::numeric_limits<double>::infinity();
+  if (rounding == kRoundF64) return std::numeric_limits<double>::max();
+  if (rounding == kRoundF16) return 65504;
+  // Eight bits of exponent, of which the coarsest formats hold one binade less 2^-8 of it.
+  return (2 - 2 * std::max(rounding.unit, 0x1p-24)) * 0x1p127;
 }
 
 Formats default_formats(Dtype operands, Dtype output) noexcept {

@@ -30,6 +30,9 @@ inline constexpr Rounding kRoundF64{0x1p-53, 0};
 /// kBf16, kF16, kF32, kF64; kExact for integers.
 [[nodiscard]] Rounding rounding_of(Dtype dtype) noexcept;
 
+/// Of the values that the format holds, the largest; infinite for kExact.
+[[nodiscard]] double largest(const Rounding& rounding) noexcept;
+
 /// How often the state between tokens is rounded to `Formats::state`.
 enum class StateStorage : std::uint8_t { kPerChunk, kPerToken };
 

@@ -30,6 +30,38 @@ Vec root(Vec x) {
 
 Vec magnitude(Vec x) { return x < 0 ? -x : x; }
 
+/// Roundings of a prefix sum that are alike: on the coarse grid of a sum that has grown large, log
+/// decays within a step of each other are rounded by the same error, or lost, token after token.
+class PrefixSum {
+ public:
+  explicit PrefixSum(Real unit) : unit_(unit) {}
+
+  /// Adds a log decay; the sum of such errors so far, in units of the gate's roundoff.
+  Vec add(Vec log_decay) {
+    Vec g = magnitude(log_decay);
+    g = g < kFinite ? g : Vec{} + kLost;
+    total_ += g;
+    const Vec most = g / unit_ < total_ ? g / unit_ : total_;
+    const auto alike = magnitude(g - before_) <= total_ * (unit_ * kStep);
+    const auto coarse = (g > 0) & (g * kSmall < total_);
+    alike_ += alike & coarse ? most : Vec{};
+    before_ = g;
+    return alike_;
+  }
+
+ private:
+  // Limits lie off the numbers that exact inputs make, so that no rounding decides.
+  static constexpr auto kStep = static_cast<Real>(1.9);
+  static constexpr auto kSmall = static_cast<Real>(140);  ///< above the tokens of a block
+  static constexpr auto kFinite = static_cast<Real>(1e30);
+  static constexpr auto kLost = static_cast<Real>(1000);  ///< what a kernel may have for infinity
+
+  Real unit_;
+  Vec total_{};
+  Vec before_{};
+  Vec alike_{};
+};
+
 /// Applies what `prepare` returns for a row to the vectors of that row. It holds where the rows
 /// begin that it reads and writes: looked up in a matrix, that would be read again after every
 /// store.
@@ -83,12 +115,17 @@ class BlockBound {
       Vec sum{};
       Vec squares{};
       Vec cef{};
+      PrefixSum prefix(f_.gate_unit);
       for (int i = 0; i < n_; ++i) {
         sum += get(b_.gate_error, i, c);
-        if (b_.prefix_sums) squares += sum * sum * square(kKappaReal);
-        put(sum, w_.gates.linear, i, c);
+        Vec alike{};
+        if (b_.prefix_sums) {
+          squares += sum * sum * square(kKappaReal);
+          alike = prefix.add(get(b_.log_decay, i, c));
+        }
+        put(sum + alike, w_.gates.linear, i, c);
         put(squares, w_.gates.prefix, i, c);
-        put(sum + root(squares), w_.phi, i, c);
+        put(sum + alike + root(squares), w_.phi, i, c);
         const Vec decay = get(w_.exact.scores.decays, i, c);
         cef = cef * decay * decay + 1.0;
       }

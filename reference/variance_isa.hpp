@@ -62,8 +62,9 @@ void compute_scores(const BoundBlock& block, const Scores& scores);
 
 /// Errors of log decays from the start of the block to a token, in units of the gate's roundoff.
 struct GateSums {
-  MatrixRef linear;  ///< [n,K] sum of the errors of single gates, which may all have one sign
-  MatrixRef prefix;  ///< [n,K] variance of the roundings of prefix sums; 0 where there are none
+  MatrixRef linear;  ///< [n,K] sum of the errors that may all have one sign: of single gates, and
+                     ///< of roundings of prefix sums that are alike
+  MatrixRef prefix;  ///< [n,K] variance of the other roundings of prefix sums; 0 without any
 };
 
 /// sum_c (k_ic k_jc exp(G_ic - G_jc))^2 times the squared error of G_ic - G_jc into A [n,n] for

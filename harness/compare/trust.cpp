@@ -16,8 +16,14 @@ namespace {
 constexpr double kMostSigma = 0.1;
 /// RMS(exact / sigma) of a row that even zeros would pass, as the test of rows goes.
 constexpr double kHidden = 4;
+/// Beyond any honest element; only where values are next to the end of a format does it matter.
+constexpr double kFarthest = 8;
 
 double square(double x) { return x * x; }
+
+double range_of(OutputKind kind, const reference::Formats& formats) {
+  return reference::largest(kind == OutputKind::kO ? formats.output : formats.state);
+}
 
 std::string label(OutputKind kind, Probe probe) {
   return fmt::format("{} {}", name(kind), name(probe));
@@ -51,6 +57,7 @@ void Trust::look(OutputKind kind, const JudgedCase& judged, const Tensor& exact)
   Sight& sight = sights_[kind];
   const Tensor* sigmas =
       judged.deviations != nullptr ? sigma_of(*judged.deviations, kind) : nullptr;
+  if (judged.deviations != nullptr) sight.range = range_of(kind, judged.deviations->formats);
   for (const Block& block : blocks_of(kind, judged.semantics, {exact, exact, sigmas})) {
     const std::vector<double> values = to_f64(block.expected);
     std::vector<double> sigma(values.size());
@@ -61,6 +68,7 @@ void Trust::look(OutputKind kind, const JudgedCase& judged, const Tensor& exact)
       for (std::int64_t col = 0; col < block.cols(); ++col) {
         const auto i = static_cast<std::size_t>(row * block.cols() + col);
         sight.finite = sight.finite && std::isfinite(values[i]);
+        sight.largest = std::max(sight.largest, std::abs(values[i]) + kFarthest * sigma[i]);
         nonzero = nonzero || values[i] != 0;
         if (values[i] != 0) ratio2 += square(values[i] / sigma[i]);  // infinite without sigma
         if (sigma[i] == 0) continue;
@@ -80,6 +88,14 @@ std::optional<Doubt> Trust::doubt() const {
   for (const auto& [kind, sight] : sights_) {
     if (!sight.finite)
       return Doubt{"vacuous", fmt::format("{}: the exact result is not finite", name(kind))};
+  }
+  for (const auto& [kind, sight] : sights_) {
+    if (!(sight.largest <= sight.range)) {
+      return Doubt{"out_of_range",
+                   fmt::format("{}: exact values of up to {:.4g}, and the format stated for it "
+                               "ends at {:.4g}",
+                               name(kind), sight.largest, sight.range)};
+    }
   }
   const auto o = sights_.find(OutputKind::kO);
   if (o != sights_.end() && o->second.elements > 0 && !o->second.nonzero)

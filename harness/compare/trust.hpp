@@ -4,6 +4,7 @@
 #include "harness/compare/compare_tensor.hpp"
 #include "harness/compare/probes.hpp"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace kda::harness {
 
 /// Why a comparison proves nothing, whatever it says.
 struct Doubt {
-  std::string code;    ///< "probe_passed", "ill_conditioned", "unjudgeable", "vacuous"
+  std::string code;    ///< "probe_passed", "ill_conditioned", ...: see Trust
   std::string detail;  ///< one line
 };
 
@@ -25,6 +26,7 @@ struct Doubt {
 ///   ill_conditioned  RMS(sigma) > 0.1 RMS(exact) of o or final_state
 ///   unjudgeable      RMS(exact / sigma) <= 4 in most rows of o or final_state
 ///   vacuous          the exact result is not finite, or o is all 0
+///   out_of_range     an exact value may round to infinity in the format of o or of the state
 class Trust {
  public:
   /// Adds a case, or one more head of it: heads taken together are trusted as one case, but they
@@ -50,6 +52,8 @@ class Trust {
     std::int64_t elements = 0;
     bool finite = true;
     bool nonzero = false;
+    double largest = 0;                                      ///< of |exact| + 8 sigma
+    double range = std::numeric_limits<double>::infinity();  ///< of the stated format
   };
 
   void probe(OutputKind kind, const JudgedCase& judged, const Tensor& exact);

@@ -42,9 +42,9 @@ const Trust& CaseAnswers::trust(const Semantics& semantics, const Standard& stan
   if (standard.deviations != nullptr) key += " " + to_string(standard.deviations->formats);
   const auto known = std::ranges::find(trusts_, key, &KeptTrust::key);
   if (known != trusts_.end()) return known->trust;
-  Trust& trust = trusts_.emplace_back(std::move(key), Trust{}).trust;
-  trust.add(semantics, standard);
-  return trust;
+  trusts_.push_back({std::move(key), {}});
+  trusts_.back().trust.add(semantics, standard);
+  return trusts_.back().trust;
 }
 
 }  // namespace kda::harness

@@ -120,6 +120,17 @@ KdaInputs resets(const Extents& x, std::uint64_t seed, Dtype dtype) {
   return in;
 }
 
+/// Resets that leave a prefix sum in f32 a grid of one or two of the decays that follow.
+KdaInputs coarse_sums(const Extents& x, std::uint64_t seed, Dtype dtype) {
+  KdaInputs in = slow_gate(x, seed, dtype);
+  fill_uniform(in.g, seed + 10, -2.44e-4, -1.22e-4);
+  const std::int64_t K = x.K;
+  for (std::int64_t i = 0; i < in.g.size(); ++i) {
+    if (bits(seed + 9, i / K) % 10 == 0) in.g.store(i, -1000);
+  }
+  return in;
+}
+
 KdaInputs channels(const Extents& x, std::uint64_t seed, Dtype dtype) {
   KdaInputs in = ordinary(x, seed, dtype);
   const std::int64_t K = x.K;
@@ -270,6 +281,7 @@ const std::vector<InputFamily>& input_families() {
       {"constant gate", true, false, constant_gate},
       {"no decay", true, false, no_decay},
       {"resets, -1000 and -inf", true, false, resets},
+      {"resets, then decays of a rounding", true, false, coarse_sums},
       {"channels 1e-6 ... 1e3", true, false, channels},
       {"collinear keys, slow gate", true, false, collinear},
       {"identical keys, beta 0.95", true, false, identical},

@@ -24,7 +24,6 @@ using reference::profile_lengths;
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr Coefficients kPlain{2e-7, 0.02, 15};
 
 double target_of(const Coefficients& f, std::int64_t base) {

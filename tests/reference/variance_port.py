@@ -142,6 +142,15 @@ def find_echoes(T, unit, known, sizes, shape):
     return echoes, np.sqrt(total / kept) if kept > 0 else 1.0, repetitive
 
 
+def alike_roundings(g, u):
+    """Of prefix sums: what equal or lost log decays add up to on the grid of a large sum, over u."""
+    size = np.where(np.isinf(g), 1000, np.abs(g))
+    total = np.cumsum(size, 0)
+    before = np.vstack([np.zeros_like(size[:1]), size[:-1]])
+    alike = (np.abs(size - before) <= 1.9 * u * total) & (0 < size) & (140 * size < total)
+    return np.cumsum(np.where(alike, np.minimum(total, size / u), 0), 0)
+
+
 class Head:
     """Carries S, P, Gamma and echoes over the blocks of one head."""
 
@@ -237,6 +246,7 @@ class Head:
 
         D = np.cumsum(gamma, 0)
         prefix = KAPPA**2 * np.cumsum(D**2, 0) * f["prefix_sums"]
+        D = D + alike_roundings(g, u) * f["prefix_sums"]
         phi = D + np.sqrt(prefix)
 
         # The token recurrence, with W: every earlier key, decayed to the present token.

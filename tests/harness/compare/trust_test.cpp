@@ -70,6 +70,21 @@ TEST(Trust, ValuesBelowTheRangeOfTheFormatsAreNotJudged) {
   EXPECT_EQ(doubt->code, "probe_passed");
 }
 
+/// A right kernel returns infinity there.
+TEST(Trust, ValuesBeyondTheFormatOfTheResultAreNotJudged) {
+  const Judged judged = with_input("op=chunk_kda T=64 K=16 V=16 dtype=f32 final_state=1", "v", 1e6);
+  EXPECT_FALSE(judged.doubt("derived"));
+  for (const char* formats : {"output=f16", "state=f16"}) {
+    const auto doubt = judged.doubt("derived", parse_formats(formats));
+    ASSERT_TRUE(doubt) << formats;
+    EXPECT_EQ(doubt->code, "out_of_range");
+  }
+  const Judged huge = with_input("op=chunk_kda T=64 K=16 V=16 dtype=f32 scale=8", "v", 3e38);
+  const auto doubt = huge.doubt("derived", parse_formats("output=bf16"));
+  ASSERT_TRUE(doubt);
+  EXPECT_EQ(doubt->code, "out_of_range");
+}
+
 TEST(Trust, SixteenBitOperandsCannotSolveEqualKeysAtBeta2) {
   const Judged judged = with_input("op=chunk_kda T=64 K=16 V=16 family=identical", "beta", 2);
   const auto doubt = judged.doubt("derived");

@@ -14,8 +14,8 @@ namespace kda::harness::mutate {
 namespace {
 
 constexpr const char* kLines[] = {
-    "op=chunk_kda T=70 H=2 HV=4 K=16 V=24 dtype=f32 gate=bound l2norm=1 beta_sigmoid=1 "
-    "initial_state=1 final_state=1 h=1",
+    ("op=chunk_kda T=70 H=2 HV=4 K=16 V=24 dtype=f32 gate=bound l2norm=1 beta_sigmoid=1 "
+     "initial_state=1 final_state=1 h=1"),
     "op=chunk_kda lens=5,0,40 H=1 K=12 V=12 chunk=32 v_first=1 initial_state=1 final_state=1 h=1",
     "op=recurrent_kda B=2 T=3 H=1 K=9 V=5 dtype=f16 family=resets final_state=1",
 };

@@ -28,7 +28,9 @@ Result answer(HonestKernel kernel, const harness::KdaCase& kda_case) {
     result.tensors.emplace("o", std::move(outputs.o));
     if (outputs.final_state) result.tensors.emplace("final_state", std::move(*outputs.final_state));
     if (outputs.h) result.tensors.emplace("h", std::move(*outputs.h));
-    result.formats = harness::to_string(formats_of(kernel));
+    reference::Formats formats = formats_of(kernel);
+    if (kernel.chunk > 1) formats.block = kernel.chunk;
+    result.formats = harness::to_string(formats);
   } catch (const Error& error) {
     result.error = name(error.code());
     result.message = error.message();
