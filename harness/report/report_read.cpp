@@ -61,6 +61,8 @@ json parsed(const std::filesystem::path& file) {
     // Not what(), which quotes bytes of a file that may hold anything.
     fail(file, ErrorCode::kReportUnknown,
          fmt::format("wanted JSON, got something else at byte {}", error.byte));
+  } catch (const json::out_of_range&) {
+    fail(file, ErrorCode::kReportUnknown, "wanted numbers that f64 holds, got a larger one");
   }
 }
 

@@ -231,7 +231,7 @@ class Refused(MergeTest):
 
     def test_what_is_no_result(self):
         other = self.folder / "x.json"
-        for text in ("hello", "[]", "7", "{}", '{"format": "junit"}', '{"format": 7}', "\xff{", '{"format": "kdacheck-report", ]',
+        for text in ("hello", "[]", "7", "{}", '{"format": "junit"}', '{"format": 7}', '{"format": 1e999}', "\xff{", '{"format": "kdacheck-report", ]',
                      '{"format": ' + "[" * 200_000 + "]" * 200_000 + "}"):
             other.write_text(text)
             self.refuse("report_unknown", self.files[0], other, names=["x.json"])
