@@ -36,6 +36,7 @@ CASES = [
     "op=kda_prefill T=100 H=1 gate=bound family=gate_ladder l2norm=1 final_state=1 seed=3",
     "op=kda_prefill T=130 H=1 family=identical g_dtype=f32 final_state=1 seed=4",
     "op=kda_prefill T=130 H=1 family=padding beta_dtype=f32 final_state=1 seed=5",
+    "op=kda_prefill B=2 T=70 H=1 final_state=1 seed=6",
 ]
 POLICIES = ["cuda-prefill", "cuda-prefill-x"]  # single bf16 fails on identical keys by itself
 TESTS = ":".join([
