@@ -9,7 +9,6 @@
 namespace kda::reference::KDA_ISA {
 namespace {
 
-constexpr auto kKappaReal = static_cast<Real>(kKappa);
 constexpr bool kChecked = sizeof(Real) < sizeof(double);  ///< numbers may leave the range of Real
 // Limits of what f32 holds, see BlockBound::in_range.
 constexpr Real kMost = 0x1p76F;
@@ -20,47 +19,6 @@ Real square(Real x) { return x * x; }
 Real larger(Real x, Real y) { return x > y ? x : y; }
 Real* row(MatrixRef x, int i) { return x.data + i * x.pitch; }
 MatrixRef from_row(MatrixRef x, int i) { return {row(x, i), x.pitch}; }
-
-Vec root(Vec x) {
-  Real lanes[kLanes];  // an array, which the compiler makes one instruction of
-  store(x, lanes);
-  for (Real& lane : lanes) lane = static_cast<Real>(__builtin_sqrt(lane));
-  return load(lanes);
-}
-
-Vec magnitude(Vec x) { return x < 0 ? -x : x; }
-
-/// Roundings of a prefix sum that are alike: on the coarse grid of a sum that has grown large, log
-/// decays within a step of each other are rounded by the same error, or lost, token after token.
-class PrefixSum {
- public:
-  explicit PrefixSum(Real unit) : unit_(unit) {}
-
-  /// Adds a log decay; the sum of such errors so far, in units of the gate's roundoff.
-  Vec add(Vec log_decay) {
-    Vec g = magnitude(log_decay);
-    g = g < kFinite ? g : Vec{} + kLost;
-    total_ += g;
-    const Vec most = g / unit_ < total_ ? g / unit_ : total_;
-    const auto alike = magnitude(g - before_) <= total_ * (unit_ * kStep);
-    const auto coarse = (g > 0) & (g * kSmall < total_);
-    alike_ += alike & coarse ? most : Vec{};
-    before_ = g;
-    return alike_;
-  }
-
- private:
-  // Limits lie off the numbers that exact inputs make, so that no rounding decides.
-  static constexpr auto kStep = static_cast<Real>(1.9);
-  static constexpr auto kSmall = static_cast<Real>(140);  ///< above the tokens of a block
-  static constexpr auto kFinite = static_cast<Real>(1e30);
-  static constexpr auto kLost = static_cast<Real>(1000);  ///< what a kernel may have for infinity
-
-  Real unit_;
-  Vec total_{};
-  Vec before_{};
-  Vec alike_{};
-};
 
 /// Applies what `prepare` returns for a row to the vectors of that row. It holds where the rows
 /// begin that it reads and writes: looked up in a matrix, that would be read again after every
@@ -112,25 +70,14 @@ class BlockBound {
   /// phi and cef, and what gates do to the scores.
   void gate_errors() {
     for (int c = 0; c < K_; c += kLanes) {
-      Vec sum{};
-      Vec squares{};
       Vec cef{};
-      PrefixSum prefix(f_.gate_unit);
       for (int i = 0; i < n_; ++i) {
-        sum += get(b_.gate_error, i, c);
-        Vec alike{};
-        if (b_.prefix_sums) {
-          squares += sum * sum * square(kKappaReal);
-          alike = prefix.add(get(b_.log_decay, i, c));
-        }
-        put(sum + alike, w_.gates.linear, i, c);
-        put(squares, w_.gates.prefix, i, c);
-        put(sum + alike + root(squares), w_.phi, i, c);
         const Vec decay = get(w_.exact.scores.decays, i, c);
         cef = cef * decay * decay + 1.0;
       }
       store(cef, w_.cef + c);
     }
+    compute_gate_sums(b_, f_.gate_unit, w_.gates);
     weigh_gates();
     if (!gates_matter_) return;
     compute_gate_scores(b_, w_.exact.scores.decays, w_.gates, w_.A_gate, w_.Q_gate, w_.channels);
@@ -143,7 +90,7 @@ class BlockBound {
     Real phi = 0;
     Real cef = 0;
     for (int c = 0; c < K_; ++c) {
-      phi = larger(phi, row(w_.phi, n_ - 1)[c]);
+      phi = larger(phi, row(w_.gates.phi, n_ - 1)[c]);
       cef = larger(cef, w_.cef[c]);
     }
     const Real rounding = 2 * f_.rho_operands + sums_;
@@ -326,7 +273,7 @@ class BlockBound {
       const int token = i < n_ ? i : i - n_;
       const Real rounding =
           i < n_ ? key_roundings(token) : 2 * f_.rho_operands + sums_after(token + 1);
-      return [rounding, reads = row(w_.exact.reads, i), phi = row(w_.phi, token),
+      return [rounding, reads = row(w_.exact.reads, i), phi = row(w_.gates.phi, token),
               out = row(w_.read_errors, i), unit = f_.gate_unit](int c) {
         const Vec read = load(reads + c);
         const Vec gate = load(phi + c) * unit;
@@ -518,7 +465,7 @@ class BlockBound {
            echoes = has_echoes() ? row(b_.echoes[0].squares, c) : nullptr,
            decay = row(w_.exact.scores.E, n_ - 1)[c], phi2 = w_.transition.Phi2_diagonal[c],
            m2 = w_.transition.M2_diagonal[c], sums = rounding_of_sums(c), rho = f_.rho_operands,
-           stored = f_.rho_state, phi = f_.gate_unit * row(w_.phi, n_ - 1)[c],
+           stored = f_.rho_state, phi = f_.gate_unit * row(w_.gates.phi, n_ - 1)[c],
            s_next = row(b_.S_next, c), p_next = row(b_.P_next, c),
            gamma_next = row(b_.Gamma_next, c)](int v) {
             const Vec s = load(S + v);

@@ -65,7 +65,11 @@ struct GateSums {
   MatrixRef linear;  ///< [n,K] sum of the errors that may all have one sign: of single gates, and
                      ///< of roundings of prefix sums that are alike
   MatrixRef prefix;  ///< [n,K] variance of the other roundings of prefix sums; 0 without any
+  MatrixRef phi;     ///< [n,K] both: linear + sqrt(prefix)
 };
+
+/// Fills `sums`. `unit` is the roundoff of the gate.
+void compute_gate_sums(const BoundBlock& block, Real unit, const GateSums& sums);
 
 /// sum_c (k_ic k_jc exp(G_ic - G_jc))^2 times the squared error of G_ic - G_jc into A [n,n] for
 /// j < i, and the same of q_i into Q. `row` [K] is scratch.

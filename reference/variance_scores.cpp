@@ -143,31 +143,4 @@ void compute_scores(const BoundBlock& block, const Scores& scores) {
   }
 }
 
-void compute_gate_scores(const BoundBlock& block, MatrixRef decays, const GateSums& sums,
-                         MatrixRef A, MatrixRef Q, Real* row) {
-  const auto at = [](MatrixRef x, int i, int c) { return load(x.data + i * x.pitch + c); };
-  for (int j = 0; j < block.tokens; ++j) {
-    for (int c = 0; c < block.K; c += kLanes) store(at(block.k, j, c), row + c);
-    A.data[j * A.pitch + j] = 0;
-    Q.data[j * Q.pitch + j] = 0;
-    for (int i = j + 1; i < block.tokens; ++i) {
-      Vec a_sum{};
-      Vec q_sum{};
-      for (int c = 0; c < block.K; c += kLanes) {
-        const Vec key = load(row + c) * at(decays, i, c);
-        store(key, row + c);
-        const Vec linear = at(sums.linear, i, c) - at(sums.linear, j, c);
-        const Vec prefix = at(sums.prefix, i, c) - at(sums.prefix, j, c);
-        const Vec error = linear * linear + prefix;
-        const Vec a = key * at(block.k, i, c);
-        const Vec b = key * at(block.q, i, c);
-        a_sum += a * a * error;
-        q_sum += b * b * error;
-      }
-      A.data[i * A.pitch + j] = sum(a_sum);
-      Q.data[i * Q.pitch + j] = sum(q_sum);
-    }
-  }
-}
-
 }  // namespace kda::reference::KDA_ISA

@@ -17,7 +17,6 @@ struct Work {
   GateSums gates;
   MatrixRef A_gate, Q_gate;  ///< [n,n] squared gate errors of A_ij and Q_ij
   MatrixRef Q_errors;        ///< [n,n] variance of the products of Q with U, by U^2
-  MatrixRef phi;             ///< [n,K] error of the log decay from the start of the block to i
   MatrixRef squares;         ///< [n,K] of a factor
   MatrixRef read_errors;     ///< [2n,K] variance of the products of reads with the state, by S^2
   MatrixRef Wt2;             ///< [K,n]
@@ -78,8 +77,8 @@ inline Work make_work(Arena& arena, long n, long K, long V) {
                           &w.exact.T, &w.T2,           &w.A_errors, &w.Q2,
                           &w.mu2_T2,  &w.A_gate,       &w.Q_gate,   &w.Q_errors};
   for (MatrixRef* x : by_pair) *x = arena.matrix(n, N);
-  MatrixRef* by_channel[] = {&scores.E, &scores.decays, &w.gates.linear,  &w.gates.prefix,
-                             &w.phi,    &w.squares,     &w.transition.TK, &w.transition.Psi2};
+  MatrixRef* by_channel[] = {&scores.E,    &scores.decays, &w.gates.linear,  &w.gates.prefix,
+                             &w.gates.phi, &w.squares,     &w.transition.TK, &w.transition.Psi2};
   for (MatrixRef* x : by_channel) *x = arena.matrix(n, K);
   MatrixRef* reads[] = {&w.exact.reads, &w.read_errors};
   for (MatrixRef* x : reads) *x = arena.matrix(2 * n, K);

@@ -45,6 +45,15 @@ using Bits [[gnu::vector_size(kLanes * sizeof(Real))]] = BitsOf<Real>::Type;
   return total;
 }
 
+[[maybe_unused]] inline Vec magnitude(Vec x) { return x < 0 ? -x : x; }
+
+[[maybe_unused]] inline Vec root(Vec x) {
+  Real lanes[kLanes];  // an array, which the compiler makes one instruction of
+  store(x, lanes);
+  for (Real& lane : lanes) lane = static_cast<Real>(__builtin_sqrt(lane));
+  return load(lanes);
+}
+
 /// What exp needs to know of a format.
 template <class Float>
 struct ExpConstants;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -53,6 +55,24 @@ void Trust::probe(OutputKind kind, const JudgedCase& judged, const Tensor& exact
   }
 }
 
+void Trust::Sight::add_row(std::span<const double> exact, std::span<const double> sigma) {
+  double ratio2 = 0;
+  bool some = false;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    finite = finite && std::isfinite(exact[i]);
+    largest = std::max(largest, std::abs(exact[i]) + kFarthest * sigma[i]);
+    some = some || exact[i] != 0;
+    if (exact[i] != 0) ratio2 += square(exact[i] / sigma[i]);  // infinite without sigma
+    if (sigma[i] == 0) continue;
+    sigma2 += square(sigma[i]);
+    exact2 += square(exact[i]);
+  }
+  if (!some) return;
+  nonzero = true;
+  ++rows;
+  if (ratio2 <= square(kHidden) * static_cast<double>(exact.size())) ++hidden;
+}
+
 void Trust::look(OutputKind kind, const JudgedCase& judged, const Tensor& exact) {
   Sight& sight = sights_[kind];
   const Tensor* sigmas =
@@ -62,24 +82,9 @@ void Trust::look(OutputKind kind, const JudgedCase& judged, const Tensor& exact)
     const std::vector<double> values = to_f64(block.expected);
     std::vector<double> sigma(values.size());
     if (sigmas != nullptr) sigma = to_f64(block.sigma);
-    for (std::int64_t row = 0; row < block.rows(); ++row) {
-      double ratio2 = 0;
-      bool nonzero = false;
-      for (std::int64_t col = 0; col < block.cols(); ++col) {
-        const auto i = static_cast<std::size_t>(row * block.cols() + col);
-        sight.finite = sight.finite && std::isfinite(values[i]);
-        sight.largest = std::max(sight.largest, std::abs(values[i]) + kFarthest * sigma[i]);
-        nonzero = nonzero || values[i] != 0;
-        if (values[i] != 0) ratio2 += square(values[i] / sigma[i]);  // infinite without sigma
-        if (sigma[i] == 0) continue;
-        sight.sigma2 += square(sigma[i]);
-        sight.exact2 += square(values[i]);
-      }
-      if (!nonzero) continue;
-      sight.nonzero = true;
-      ++sight.rows;
-      if (ratio2 <= square(kHidden) * static_cast<double>(block.cols())) ++sight.hidden;
-    }
+    const auto cols = static_cast<std::size_t>(block.cols());
+    for (std::size_t first = 0; first < values.size(); first += cols)
+      sight.add_row(std::span(values).subspan(first, cols), std::span(sigma).subspan(first, cols));
     sight.elements += block.rows() * block.cols();
   }
 }
@@ -101,9 +106,10 @@ std::optional<Doubt> Trust::doubt() const {
   if (o != sights_.end() && o->second.elements > 0 && !o->second.nonzero)
     return Doubt{"vacuous", "o: every exact value is 0"};
   for (const auto& [probe, outcome] : probes_) {
-    if (outcome == Outcome::kPassed)
+    if (outcome == Outcome::kPassed) {
       return Doubt{"probe_passed",
                    label(probe.first, probe.second) + " would pass, so that a pass proves nothing"};
+    }
   }
   for (const auto& [kind, sight] : sights_) {
     if (kind == OutputKind::kH) continue;

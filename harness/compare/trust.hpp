@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class Trust {
   enum class Outcome : std::uint8_t { kSkipped, kPassed, kRefused };
   /// Sums over the elements and rows of a tensor.
   struct Sight {
+    void add_row(std::span<const double> exact, std::span<const double> sigma);
+
     double sigma2 = 0;
     double exact2 = 0;
     std::int64_t rows = 0;    ///< with some exact value that is not 0
