@@ -32,7 +32,8 @@ Run kda(Compute compute) {
 
 /// `compute` for KDA ops, `numbers` for fit and predict.
 Run either(Run compute, Answer (*numbers)(const Case&)) {
-  return [=](const Case& test_case, const KernelSettings& settings) {
+  return [compute = std::move(compute), numbers](const Case& test_case,
+                                                 const KernelSettings& settings) {
     return contract_of(test_case.op) ? compute(test_case, settings) : numbers(test_case);
   };
 }

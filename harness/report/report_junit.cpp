@@ -60,9 +60,10 @@ std::string outcome(const CaseResult& result) {
 /// The verdict on all results together, as a test case of its own.
 std::string bias_case(const RunBias& bias) {
   std::string text = "    <testcase classname=\"run\" name=\"bias\" time=\"0\">\n";
-  if (bias.failed)
+  if (bias.failed) {
     text +=
         fmt::format("      <failure type=\"biased\" message=\"{}\"/>\n", escaped(to_text(bias)));
+  }
   return text + "    </testcase>\n";
 }
 
