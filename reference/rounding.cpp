@@ -42,8 +42,8 @@ double largest(const Rounding& rounding) noexcept {
   if (rounding == kExact) return std::numeric_limits<double>::infinity();
   if (rounding == kRoundF64) return std::numeric_limits<double>::max();
   if (rounding == kRoundF16) return 65504;
-  // Eight bits of exponent, of which the coarsest formats hold one binade less 2^-8 of it.
-  return (2 - 2 * std::max(rounding.unit, 0x1p-24)) * 0x1p127;
+  if (rounding == kRoundBf16Pair) return largest(kRoundBf16);  // the high part has to hold it
+  return (2 - 2 * rounding.unit) * 0x1p127;                    // eight bits of exponent
 }
 
 Formats default_formats(Dtype operands, Dtype output) noexcept {

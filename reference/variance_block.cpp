@@ -49,8 +49,11 @@ class BlockBound {
   bool advance() {
     compute_exact(b_, w_.exact);
     compute_transition(b_, w_.exact, w_.transition);
-    // Echoes are sums of both signs, for which f64 is there.
-    if (kChecked && b_.watch_echoes && repeats(w_.exact.T, n_, f_.rho_triangle)) return false;
+    const bool repeats_T = b_.watch_echoes && repeats(w_.exact.T, n_, f_.rho_triangle);
+    const bool repeats_Q = b_.watch_scores && repeats(w_.exact.T, n_, f_.rho_operands);
+    // What repeats is summed with both signs, for which f64 is there.
+    if (kChecked && (repeats_T || repeats_Q)) return false;
+    if (repeats_T && b_.echoes == nullptr) return false;
     echoes_ = find_echoes(b_, f_, w_.exact.T);
     gate_errors();
     square_pairs();
@@ -59,7 +62,9 @@ class BlockBound {
     if (b_.has_error) add_doubts();
     reads_of_state();
     solve_variance();
-    if (echoes_) advance_echoes(b_, f_, w_, from_row(w_.state_part, n_));
+    const MatrixRef omega = from_row(w_.state_part, n_);
+    if (echoes_) advance_echoes(b_, f_, w_, omega);
+    if (repeats_Q) add_repeated_scores(b_, f_, w_, omega);
     output_variance();
     b_.state_changed = !is_identity();
     if (b_.state_changed) state_variance();

@@ -13,7 +13,7 @@ constexpr int kNear = 4;  ///< diagonals, and distances along them, that are loo
 // Limits lie off the numbers that exact inputs make, so that no rounding decides.
 constexpr auto kLeast = static_cast<Real>(3.5);  ///< fewer equal entries are next to independent
 constexpr auto kWhole = static_cast<Real>(0.6);  ///< part of an entry that may begin a new number
-constexpr int kLeastPairs = 3;
+constexpr int kLeastEqual = 4;
 constexpr int kValues = 4;  ///< different numbers of one diagonal that may repeat
 constexpr auto kEqual = static_cast<Real>(0.3);      ///< unit roundoffs between equal entries
 constexpr auto kLeftOut = static_cast<Real>(0.02);   ///< share of the squared sums of T
@@ -49,8 +49,7 @@ class EchoFinder {
       after.before[s] = s;
     }
     weigh(after);
-    after.repeats = repeats();
-    if (after.repeats) {
+    if (repeats()) {
       for (int d = 0; d < n_; ++d) search(d, after);
     }
     choose(after);
@@ -81,7 +80,7 @@ class EchoFinder {
           ++pairs;
           if (magnitude(now - then) <= unit_ * now * kEqual) ++equal;
         }
-        if (equal > kLeastPairs && 2 * equal >= pairs) return true;
+        if (equal >= kLeastEqual && 2 * equal >= pairs) return true;
       }
     }
     return false;
@@ -320,8 +319,7 @@ class EchoBlock {
       product(rows_of({row(w_.exact.scores.A, first), w_.exact.scores.A.pitch}), w_.echo_writes,
               {rows, first, V_}, Shape::kFull, Store::kSet, w_.echo_reads);
       const MatrixRef T{row(w_.exact.T, first) + first, w_.exact.T.pitch};
-      const MatrixRef passed{row(w_.echo_reads, 0), w_.echo_reads.pitch};
-      product(rows_of(T), passed, {rows, rows, V_}, Shape::kLower, Store::kSet, w_.right);
+      product(rows_of(T), w_.echo_reads, {rows, rows, V_}, Shape::kLower, Store::kSet, w_.right);
       each(rows, [&](int i, int v) {
         Real* y = row(w_.echo_writes, first + i) + v;
         store(load(y) - get(w_.right, i, v), y);
@@ -468,9 +466,12 @@ bool find_echoes(BoundBlock& block, const BoundFactors& factors, MatrixRef T) {
 
 void advance_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work,
                     MatrixRef omega) {
-  EchoBlock echoes(block, factors, work);
-  echoes.advance(omega);
-  if (block.echoes[1].repeats) echoes.read_scores(omega);
+  EchoBlock(block, factors, work).advance(omega);
+}
+
+void add_repeated_scores(BoundBlock& block, const BoundFactors& factors, const Work& work,
+                         MatrixRef omega) {
+  EchoBlock(block, factors, work).read_scores(omega);
 }
 
 void end_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work) {

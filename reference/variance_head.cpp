@@ -131,7 +131,7 @@ VarianceHead::VarianceHead(const Problem& problem, const Semantics& semantics,
   inputs_.o = o_.matrix();
   inputs_.sigma_o = sigma_o_.matrix();
   set_underflow(formats);
-  set_echoes(formats);
+  watch_repeats(formats);
   const auto scratch = [&](const VarianceKernel& kernel) {
     return kernel.scratch_size(static_cast<int>(block_), inputs_.K, inputs_.V);
   };
@@ -152,21 +152,24 @@ void VarianceHead::set_underflow(const Formats& formats) {
   }
 }
 
-/// A finer triangle is nothing beside 16-bit operands, or beside the sums of f32.
-void VarianceHead::set_echoes(const Formats& formats) {
+/// Finer formats are nothing beside 16-bit operands, or beside the sums of f32.
+void VarianceHead::watch_repeats(const Formats& formats) {
   inputs_.watch_echoes = formats.triangle.unit >= kRoundF16.unit && block_ > 1;
-  if (!inputs_.watch_echoes) return;
+  inputs_.watch_scores = formats.operands.unit >= kRoundF16.unit && block_ > 1;
   // Who does not say how many tokens it solves for at once may do so for fewer.
-  const int sizes = formats.block > 0 || block_ < 32 ? 1 : (block_ < 64 ? 2 : 3);
+  echo_sizes_ = formats.block > 0 || block_ < 32 ? 1 : (block_ < 64 ? 2 : 3);
+}
+
+void VarianceHead::make_room_for_echoes() {
   const std::int64_t pitch =
       (semantics_.V + kColumnMultiple - 1) / kColumnMultiple * kColumnMultiple + kColumnMultiple;
   const std::int64_t squares = semantics_.K * pitch;
-  const std::int64_t Z = std::int64_t{2} * kEchoes * squares * sizes;
+  const std::int64_t Z = std::int64_t{2} * kEchoes * squares * echo_sizes_;
   echo_numbers_ = std::make_unique_for_overwrite<double[]>(index(2 * (Z + squares)));
   double* numbers = echo_numbers_.get();
   for (EchoesOf<double>& echoes : echoes_) {
     echoes.block = static_cast<int>(block_);
-    echoes.sizes = sizes;
+    echoes.sizes = echo_sizes_;
     echoes.Z = {numbers, pitch};
     echoes.squares = {numbers + Z, pitch};
     numbers += Z + squares;
@@ -258,7 +261,11 @@ void VarianceHead::run_kernel() {
   }
   fetch_state();
   in_narrow_ = false;
-  (void)kernels_.wide.advance(inputs_, factors_, scratch_.data());  // holds everything
+  // f64 holds everything; keys that repeat are rare, and what they need is large.
+  if (!kernels_.wide.advance(inputs_, factors_, scratch_.data())) {
+    make_room_for_echoes();
+    (void)kernels_.wide.advance(inputs_, factors_, scratch_.data());
+  }
   if (!inputs_.state_changed) return;
   std::swap(inputs_.S, inputs_.S_next);
   std::swap(inputs_.P, inputs_.P_next);

@@ -52,7 +52,8 @@ class VarianceHead {
   void advance(const Sequence& sequence, std::int64_t hv, std::int64_t first, std::int64_t count,
                HeadDeviation& result);
   void set_underflow(const Formats& formats);
-  void set_echoes(const Formats& formats);
+  void watch_repeats(const Formats& formats);
+  void make_room_for_echoes();
   void run_kernel();
   /// S, P and Gamma from the narrow kernel, where only that has them.
   void fetch_state();
@@ -75,7 +76,8 @@ class VarianceHead {
   Buffer q_, k_, v_, log_decay_, errors_, o_, sigma_o_, underflow_;
   std::array<Buffer, 6> states_;  ///< S, P, Gamma of inputs_, then those of the next block
   std::array<EchoesOf<double>, 2> echoes_{};
-  std::unique_ptr<double[]> echo_numbers_;  ///< not filled: pages that nobody needs are never there
+  int echo_sizes_ = 1;                      ///< block sizes for which they are carried
+  std::unique_ptr<double[]> echo_numbers_;  ///< their matrices, once they are wanted
   struct alignas(64) ScratchLine {
     std::byte x[64];
   };

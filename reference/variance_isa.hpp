@@ -112,13 +112,17 @@ struct Work;
 /// Adds what o reads of the echoes to `omega` [n,V], and carries them to the end of the block.
 void advance_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work,
                     MatrixRef omega);
+/// Adds to `omega` what entries of a row of Q that round alike cost more than others.
+void add_repeated_scores(BoundBlock& block, const BoundFactors& factors, const Work& work,
+                         MatrixRef omega);
 /// Once P_next is there, to which it adds what the echoes leave that end.
 void end_echoes(BoundBlock& block, const BoundFactors& factors, const Work& work);
 
 /// Numbers that `advance` needs for scratch, aligned to 64 bytes.
 long scratch_size(int tokens, int K, int V);
 
-/// The bound over one block. False where KDA_REAL could not hold it: the block is then useless.
+/// The bound over one block. False where KDA_REAL could not hold it, and where echoes are absent
+/// and wanted: the block is then useless.
 [[nodiscard]] bool advance(BoundBlock& block, const BoundFactors& factors, Real* scratch);
 
 }  // namespace kda::reference::KDA_ISA

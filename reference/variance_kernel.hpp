@@ -63,7 +63,6 @@ struct EchoesOf {
   Real value[2 * kEchoes];   ///< |T|
   Real weight[2 * kEchoes];  ///< squared sum of what T repeats in the block; 0 = it does not
   Real gain;                 ///< for what is too small to be carried
-  bool repeats;              ///< the block has echoes of its own
   int block;                 ///< tokens of a whole block
   int sizes;                 ///< block sizes of implementations: `block`, half, a quarter of it
   Matrix<Real> Z;            ///< [sizes 2 kEchoes K,V] standard deviations with signs
@@ -93,7 +92,8 @@ struct BoundBlockOf {
   Matrix<Real> Gamma;      ///< [K,V] its error from gates, which are the same for every column
   bool has_error;          ///< P or Gamma is not 0
   bool watch_echoes;       ///< T is so coarse that they matter
-  EchoesOf<Real>* echoes;  ///< [2] before the block and after it; f64 only, and not always
+  bool watch_scores;       ///< Q is so coarse that equal entries of a row matter
+  EchoesOf<Real>* echoes;  ///< [2] before the block and after it; f64 only, and absent until wanted
   // After the block, only where state_changed.
   bool state_changed;  ///< pads leave the state alone
   Matrix<Real> S_next;

@@ -271,6 +271,7 @@ class NarrowHead {
     b.prefix_sums = wide.prefix_sums;
     b.has_error = wide.has_error;
     b.watch_echoes = wide.watch_echoes;
+    b.watch_scores = wide.watch_scores;
     const State& before = states_[index()];
     const State& after = states_[1 - index()];
     b.S = before.S;

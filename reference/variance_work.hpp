@@ -27,14 +27,14 @@ struct Work {
   MatrixRef zeta;            ///< [n,V] variance of U
   MatrixRef small;           ///< [n,V] sum of U_j^2 for j <= i, then eta^2 terms
   MatrixRef S2;              ///< [K,V] second moment of what is held for the state
-  MatrixRef doubt;           ///< [K,V] P + Gamma^2
+  MatrixRef doubt;           ///< [K,V] P + Gamma^2, and Z^2 of echoes
   MatrixRef S2_keys;         ///< [K,V] S2 with what R^2 gets from doubt
   MatrixRef carried;         ///< [K,V] P and what all tokens read of the state alike
   MatrixRef written;         ///< [K,V] (W^2)^T . U^2
   MatrixRef gate_written;    ///< [K,V]
   MatrixRef F;               ///< [K,V] what the block adds to P
   MatrixRef echo_writes;     ///< [n,V] error of U that one echo makes, with its sign
-  MatrixRef echo_reads;      ///< [n,V] what o reads of it
+  MatrixRef echo_reads;      ///< [n,V] what o reads of it; scratch
   MatrixRef echo_R;          ///< [n,V] R of blocks of one size
   MatrixRef echo_sum;        ///< [n,V] variance of o by echoes, for that size
   MatrixRef echo_most;       ///< [n,V] and for the size that has most of it

@@ -94,14 +94,6 @@ std::optional<Doubt> Trust::doubt() const {
     if (!sight.finite)
       return Doubt{"vacuous", fmt::format("{}: the exact result is not finite", name(kind))};
   }
-  for (const auto& [kind, sight] : sights_) {
-    if (!(sight.largest <= sight.range)) {
-      return Doubt{"out_of_range",
-                   fmt::format("{}: exact values of up to {:.4g}, and the format stated for it "
-                               "ends at {:.4g}",
-                               name(kind), sight.largest, sight.range)};
-    }
-  }
   const auto o = sights_.find(OutputKind::kO);
   if (o != sights_.end() && o->second.elements > 0 && !o->second.nonzero)
     return Doubt{"vacuous", "o: every exact value is 0"};
@@ -124,6 +116,14 @@ std::optional<Doubt> Trust::doubt() const {
       return Doubt{"unjudgeable", fmt::format("{}: {} of {} rows lie within {} sigma of 0",
                                               name(kind), sight.hidden, sight.rows, kHidden)};
     }
+  }
+  for (const auto& [kind, sight] : sights_) {
+    if (sight.largest <= sight.range) continue;
+    return Doubt{
+        "out_of_range",
+        fmt::format("{}: a right result may reach {:.4g} ({} sigma from the exact one), and "
+                    "the format stated for it ends at {:.4g}",
+                    name(kind), sight.largest, kFarthest, sight.range)};
   }
   return std::nullopt;
 }

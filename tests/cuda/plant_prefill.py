@@ -38,7 +38,7 @@ CASES = [
     "op=kda_prefill T=130 H=1 family=padding beta_dtype=f32 final_state=1 seed=5",
     "op=kda_prefill B=2 T=70 H=1 final_state=1 seed=6",
 ]
-POLICIES = ["cuda-prefill", "cuda-prefill-x"]  # single bf16 fails on identical keys by itself
+POLICIES = ["cuda-prefill", "cuda-prefill-x"]
 TESTS = ":".join([
     "PrefillExact.Tails*", "PrefillExact.CausalAroundTheThirdChunk", "PrefillExact.Packed*",
     "PrefillExact.Split*", "PrefillExact.PadRows*", "PrefillExact.Segments*",

@@ -160,6 +160,8 @@ void dump_repeated() {
   Formats stated = wide;
   stated.block = 64;
   const Formats f16 = reference::default_formats(Dtype::kF16, Dtype::kF16);
+  Formats fine = bf16;
+  fine.triangle = reference::kRoundBf16Pair;
   const std::vector<RepeatedKeys> kinds{
       {},
       {.T = 200, .K = 17, .V = 9, .beta = 0.3, .initial_state = true},
@@ -170,7 +172,7 @@ void dump_repeated() {
   };
   for (const RepeatedKeys& kind : kinds) {
     const NamedCase named{"repeated keys: " + kind.text(), make(kind, 11, Dtype::kBf16)};
-    for (const Formats& formats : {bf16, wide, stated, f16}) dump(named, formats);
+    for (const Formats& formats : {bf16, wide, stated, f16, fine}) dump(named, formats);
   }
 }
 

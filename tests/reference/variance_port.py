@@ -101,7 +101,7 @@ def is_repetitive(T, unit):
 
 
 def find_echoes(T, unit, known, sizes, shape):
-    """Echoes of a block: `known` ones and new ones; the factor for those left out; whether T repeats."""
+    """Echoes of a block, `known` ones and new ones, and the factor for those left out."""
     n, total, new = len(T), 0.0, []
     left = [(np.abs(np.diagonal(T, -d)) > 0).astype(float) for d in range(n)]
     for echo in known:
@@ -113,8 +113,8 @@ def find_echoes(T, unit, known, sizes, shape):
         left[echo.d] = left[echo.d] - echo.share
         echo.weight = np.sum(echo.share * x) ** 2
         total += echo.weight
-    kept, repetitive = total, is_repetitive(T, unit)
-    for d in range(n if repetitive else 0):
+    kept = total
+    for d in range(n if is_repetitive(T, unit) else 0):
         x, found = np.abs(np.diagonal(T, -d)), 0
         for first in range(len(x)):
             if left[d][first] < 0.6 or found == 4:
@@ -139,7 +139,7 @@ def find_echoes(T, unit, known, sizes, shape):
         if echo.d < n:
             echo.share = np.minimum(nearness(np.abs(np.diagonal(T, -echo.d)), echo.value, unit), left[echo.d])
             left[echo.d] = left[echo.d] - echo.share
-    return echoes, np.sqrt(total / kept) if kept > 0 else 1.0, repetitive
+    return echoes, np.sqrt(total / kept) if kept > 0 else 1.0
 
 
 def alike_roundings(g, u):
@@ -174,7 +174,7 @@ class Head:
     def echo(self, T, A, Q, U, kE, qE, E_n, W, R):
         """One block: the variance of o by echoes and the errors of the state after it."""
         n, u = len(T), self.f["triangle"][0]
-        self.echoes, gain, repetitive = find_echoes(T, u, self.echoes, len(self.parts), self.P.shape)
+        self.echoes, gain = find_echoes(T, u, self.echoes, len(self.parts), self.P.shape)
         variances, states = np.zeros((len(self.parts), n, R.shape[1])), []
         for echo in self.echoes:
             # Row j of T with nothing but the number that echoes, as it is rounded.
@@ -193,10 +193,7 @@ class Head:
                 after[i] = E_n[:, None] * echo.Z[i] + W.T @ y
             states.append(after)
         self.echoed = self.echoed or len(self.echoes) > 0
-        omega = variances.max(0)
-        if repetitive:
-            omega = omega + (KAPPA * self.f["operands"][0]) ** 2 * self.repeated_scores(Q, U)
-        return omega, states
+        return variances.max(0), states
 
     def repeated_scores(self, Q, U):
         """Rows of Q that hold nearly one number: (Q . U)^2 over the entries that round alike."""
@@ -313,6 +310,8 @@ class Head:
         if echoing:
             more, states = self.echo(T, A, Q, U, kE, qE, E[-1], W, R)
             omega = omega + more
+        if f["operands"][0] >= 2**-11 and f["block"] != 1 and is_repetitive(T, f["operands"][0]):
+            omega = omega + op * self.repeated_scores(Q, U)
         sigma_o = np.sqrt(self.case["scale"] ** 2 * omega + (rho["output"] + na) * o**2
                           + f["output"][1] ** 2 / 3)
 

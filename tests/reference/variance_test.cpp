@@ -7,6 +7,7 @@
 #include "reference/recurrent.hpp"
 #include "reference/types/error.hpp"
 #include "tests/reference/kda_cases.hpp"
+#include "tests/reference/repeated_keys.hpp"
 #include "tests/reference/z_scores.hpp"
 
 #include <algorithm>
@@ -264,11 +265,7 @@ TEST(Variance, InstructionSetsAndThreadsAgree) {
   }
 }
 
-TEST(Variance, SourcesAddUp) {
-  KdaInputs inputs = random_inputs({.T = 70, .K = 9, .V = 5}, 13, Dtype::kBf16);
-  inputs.initial_state = random_state(inputs.semantics(), 14);
-  Formats formats = bf16();
-  formats.state = reference::kRoundBf16;
+void expect_sources_add_up(const KdaInputs& inputs, const Formats& formats) {
   const std::vector<double> whole = values(deviations(inputs, formats).o);
   std::vector<double> sum(whole.size());
   for (const reference::ErrorSource source : reference::all_error_sources()) {
@@ -280,6 +277,16 @@ TEST(Variance, SourcesAddUp) {
     // Upper limits in the place of terms that cannot matter differ a little.
     EXPECT_NEAR(std::sqrt(sum[i]) / whole[i], 1, 0.01);
   }
+}
+
+TEST(Variance, SourcesAddUp) {
+  KdaInputs inputs = random_inputs({.T = 70, .K = 9, .V = 5}, 13, Dtype::kBf16);
+  inputs.initial_state = random_state(inputs.semantics(), 14);
+  Formats formats = bf16();
+  formats.state = reference::kRoundBf16;
+  expect_sources_add_up(inputs, formats);
+  expect_sources_add_up(make(RepeatedKeys{.V = 8}, 1, Dtype::kBf16), formats);
+  expect_sources_add_up(make(RepeatedKeys{.V = 8, .beta = 0.1}, 1, Dtype::kBf16), formats);
 }
 
 TEST(Variance, CoarserFormatsAreWider) {

@@ -83,6 +83,10 @@ TEST(Trust, ValuesBeyondTheFormatOfTheResultAreNotJudged) {
   const auto doubt = huge.doubt("derived", parse_formats("output=bf16"));
   ASSERT_TRUE(doubt);
   EXPECT_EQ(doubt->code, "out_of_range");
+  // Exact values inside the range, and a rounding error away from its end.
+  const Judged near("op=chunk_kda T=64 H=1 K=16 V=16 dtype=f32 family=ordinary scale=26700 seed=1");
+  EXPECT_FALSE(near.doubt("derived", parse_formats("f32,output=f16")));
+  EXPECT_TRUE(near.doubt("derived", parse_formats("bf16,output=f16")));
 }
 
 TEST(Trust, SixteenBitOperandsCannotSolveEqualKeysAtBeta2) {
