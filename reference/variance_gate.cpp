@@ -24,12 +24,20 @@ double of_log_decay(double log_decay) {
   return log_decay >= -std::numeric_limits<double>::max() ? std::abs(log_decay) : -kLeastLogDecay;
 }
 
+/// Rounding of exp(g) that has one sign for every small g in few bits: 1 + g is a number of the
+/// format, and the g^2 / 2 above it is less than a step and lost. In units of the roundoff.
+double lost_of_exp(double g, double unit) {
+  const double steps = g / unit;
+  return steps == std::nearbyint(steps) ? std::min(1.0, g * g / unit) : 0;
+}
+
 double limited(double error) { return error < kLargestError ? error : kLargestError; }
 
 }  // namespace
 
-GateError::GateError(const Problem& problem, const Semantics& semantics, bool one_sided)
-    : problem_(problem), semantics_(semantics), one_sided_(one_sided) {
+GateError::GateError(const Problem& problem, const Semantics& semantics, double unit,
+                     bool one_sided)
+    : problem_(problem), semantics_(semantics), unit_(unit), one_sided_(one_sided) {
   if (semantics.gate == GateForm::kLogDecay) return;
   if (problem.A_log) A_log_ = to_f64(*problem.A_log);
   if (problem.dt_bias) dt_bias_ = to_f64(*problem.dt_bias);
@@ -75,7 +83,8 @@ void GateError::read(const Sequence& sequence, std::int64_t hv, std::int64_t fir
       // A constant decay repeats the rounding of exp(g); that of exp(0) = 1 is none.
       const bool repeated = !first_token && previous[c] == row[c];
       const bool rounds = row[c] > kRepeatable && row[c] != 0;
-      errors[c] = limited(single(c) + (rounds && (repeated || one_sided_) ? 1 : 0));
+      const double alike = repeated || one_sided_ ? 1 : lost_of_exp(row[c], unit_);
+      errors[c] = limited(single(c) + (rounds ? alike : 0));
     }
   }
 }

@@ -11,8 +11,9 @@ namespace kda::reference {
 /// computed with (docs/bound.md, gate error). Keeps references to problem and semantics.
 class GateError {
  public:
-  /// `one_sided`: the errors of all exponentials may have one sign, not of repeated ones alone.
-  GateError(const Problem& problem, const Semantics& semantics, bool one_sided);
+  /// `unit` is that roundoff. `one_sided`: the errors of all exponentials may have one sign, not of
+  /// repeated ones alone.
+  GateError(const Problem& problem, const Semantics& semantics, double unit, bool one_sided);
 
   /// For `count` tokens from `first` on (counted from the start of the sequence) of value head hv:
   /// `error` [count,K], from their activated `log_decay` [count,K] and that of the token before
@@ -28,6 +29,7 @@ class GateError {
 
   const Problem& problem_;
   const Semantics& semantics_;
+  double unit_;
   bool one_sided_;
   std::vector<double> A_log_;    ///< [HV], empty = 0
   std::vector<double> dt_bias_;  ///< [HV,K], empty = 0

@@ -9,7 +9,9 @@ from .inputs import number
 
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 SKIPPED = "skipped: "
-MOST = 1e150  # seconds, counters: keeps ratios of what a file holds within the range of a double
+LEAST, MOST = 1e-150, 1e150  # seconds, counters: keeps ratios of what a file holds within the range of a double
+MOST_DIGITS = 18  # of T or H in a name; what is longer is no extent
+DRAWN = (1e-100, 1e100)  # flops/s, bytes/s, flops a byte: matplotlib overflows near the ends of the doubles
 
 
 @dataclass
@@ -64,7 +66,9 @@ def lines_of(sources):
 
 def natural(name):
     """Sorts T512 before T2048; runs interleave their benchmarks in an order that says nothing."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", name)]
+    parts = re.split(r"(\d+)", name)  # every second one is a number, too long for int() perhaps
+    numbers = [part.lstrip("0") if i % 2 else "" for i, part in enumerate(parts)]
+    return [(i % 2, len(numbers[i]), numbers[i] if i % 2 else part) for i, part in enumerate(parts)]
 
 
 def add(line, entry):
@@ -75,8 +79,10 @@ def add(line, entry):
     time = number(entry.get("real_time"))
     if unit is None:
         line.problem = f"time_unit {entry.get('time_unit')} is not known"
-    elif time is None or not 0 < time < MOST:
+    elif time is None or not time > 0:
         line.problem = f"real_time is {entry.get('real_time')}, not a positive time"
+    elif not LEAST < time * unit < MOST:
+        line.problem = f"real_time is {entry.get('real_time')}, not between {LEAST:g} s and {MOST:g} s"
     else:
         line.seconds.append(time * unit)
         for key, value in entry.items():
@@ -99,17 +105,19 @@ class Slope:
 def extent(name, axis):
     """(value, name without it) for names such as impl/fast/T2048_H8 or .../T:2048/H:8; None without."""
     found = re.search(rf"(?<![A-Za-z]){axis}[:=]?(\d+)", name)
-    if not found or int(found[1]) == 0:
+    if not found or len(found[1]) > MOST_DIGITS or int(found[1]) == 0:
         return None
     return int(found[1]), name[:found.start(1)] + "*" + name[found.end(1):]
 
 
 def fit_slope(points):
-    """Least squares of log y = s log x + c: (s, standard error)."""
+    """Least squares of log y = s log x + c: (s, standard error); None for extents whose logarithms are the same."""
     xs = [math.log(x) for x, _ in points]
     ys = [math.log(y) for _, y in points]
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
     sxx = sum((x - mean_x) ** 2 for x in xs)
+    if not sxx:  # 10^15 and 10^15 + 1
+        return None
     slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys)) / sxx
     if len(points) < 3:
         return slope, math.nan
@@ -139,8 +147,8 @@ def slopes(lines):
         for x, line in members:  # the same line in two files: the faster one
             best[x] = min(line.median, best.get(x, math.inf))
         points = sorted(best.items())
-        if len(points) > 1:
-            out.append(Slope(name, axis, points, *fit_slope(points)))
+        if len(points) > 1 and (fit := fit_slope(points)):
+            out.append(Slope(name, axis, points, *fit))
     return sorted(out, key=lambda s: (("T", "H", "TH").index(s.axis), s.name))
 
 
@@ -152,26 +160,32 @@ class Point:
     rate: float       # flops/s reached
 
 
+def drawn(*values):
+    """Whether all have a place on a logarithmic axis; nan has none."""
+    return all(DRAWN[0] < x < DRAWN[1] for x in values)
+
+
 def roofline_points(lines):
     out = []
     for line in lines:
         moved, flops = line.counter("min_bytes"), line.counter("min_flops")
         if line.median and moved and flops and moved > 0 and flops > 0:
             point = Point(line.name, flops / moved, flops / line.median)
-            if max(abs(math.log10(x or 1e-300)) for x in (point.intensity, point.rate)) < 100:  # can be drawn
+            if drawn(point.intensity, point.rate):
                 out.append(point)
     return out
 
 
 def roofs(lines):
     """[(name, bytes/s, flops/s)]: the rates that the run measured, in its lines rate/...; in a file without them,
-    what the floors imply. A floor is max(bytes / bandwidth, flops / rate): no roof is below what any line says."""
+    what the floors imply. A floor is max(bytes / bandwidth, flops / rate): no roof is below what any line says.
+    Rates that cannot be drawn are left out."""
     out = []
     for line in lines:
         if line.name.startswith("rate/") and (bandwidth := line.counter("bytes/s") or 0) > 0:
             device = line.name.split("/")[1]
             for key, unit in (("flops/s", ""), ("mma_flops/s", " mma")):
-                if (rate := line.counter(key) or 0) > 0:
+                if drawn(bandwidth, rate := line.counter(key) or 0):
                     out.append((device + unit, bandwidth, rate))
     if out:
         return out
@@ -181,7 +195,7 @@ def roofs(lines):
         if moved and flops and floor and min(moved, flops, floor) > 0:
             roof = table.setdefault(line.name.split("/")[0], [0, 0])
             roof[:] = [max(roof[0], moved / floor), max(roof[1], flops / floor)]
-    return [(name, *roof) for name, roof in table.items()]
+    return [(name, *roof) for name, roof in table.items() if drawn(*roof)]
 
 
 @dataclass

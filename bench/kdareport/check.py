@@ -194,16 +194,21 @@ def biases(sources):
     return [(entry, source.path) for source in sources for entry in source.data.get("bias", [])]
 
 
+MOST_STEP = 1 << 62  # tokens are counted in int64; a larger step has no place on the axis
+
+
 def token_profiles(results):
-    """{implementation: [(result, step, shares)]} of tensor o."""
+    """{implementation: [(result, step, shares)]} of tensor o; a share of nan is infinite, as in used_share()."""
     table = defaultdict(list)
     for result in results:
         for tensor in result.tensors:
             tokens = tensor.get("tokens", {})
             step, shares = tokens.get("step"), tokens.get("used_share")
-            if tensor["name"] != "o" or not isinstance(step, int) or step < 1 or not isinstance(shares, list):
+            if tensor["name"] != "o" or not isinstance(step, int) or not 1 <= step <= MOST_STEP \
+                    or not isinstance(shares, list):
                 continue
             values = [number(share) for share in shares]
             if values and all(value is not None for value in values):
+                values = [math.inf if math.isnan(value) else value for value in values]
                 table[result.implementation].append((result, step, values))
     return table

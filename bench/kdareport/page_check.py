@@ -5,6 +5,7 @@ from .inputs import number
 from .words import digits, escaped, escaped_lines, plural, seconds
 
 MOST_WINDOWS = 200  # failures that are shown with both arrays; all are listed
+MOST_INDEX = 1 << 62  # of rows and columns of a tensor; Python prints no number of more than 4300 digits
 
 
 def tally(counter):
@@ -46,7 +47,7 @@ def window(data, worst):
     if not all(isinstance(x, int) and not isinstance(x, bool) for x in cells.values()) or \
             not all(isinstance(x, list) and len(x) == cells["rows"] * cells["cols"] for x in values.values()):
         return ""
-    if not 0 < cells["rows"] * cells["cols"] <= 400:
+    if not 0 < cells["rows"] * cells["cols"] <= 400 or max(map(abs, cells.values())) > MOST_INDEX:
         return ""
     at = worst.get("place", {}) if isinstance(worst.get("place"), dict) else {}
     axis = "k" if "k" in at else "t"

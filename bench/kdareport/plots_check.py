@@ -129,9 +129,8 @@ def error_against_token(results, figures):
         ax.plot([step * i + 1 for i in range(len(shares))], [min(max(y, FLOOR), 1e6) for y in shares], linewidth=1,
                 color=BAD, linestyle="--")
     ax.axhline(1, color=BAD, linewidth=1.2)
-    for bound in range(64, longest, 64):
-        if bound <= 512:
-            ax.axvline(bound + 1, color=FAINT, linewidth=0.6)
+    for bound in range(64, min(longest, 513), 64):
+        ax.axvline(bound + 1, color=FAINT, linewidth=0.6)
     ax.set(xscale="log", yscale="log", xlabel="token of its sequence, from 1", ylabel="share of the bound used")
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")

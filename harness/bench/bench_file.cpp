@@ -70,11 +70,11 @@ void add_repetition(BenchLine& line, CounterValues& values, const json& entry, M
     line.problem = "time_unit '" + text(entry, "time_unit") + "' is not known";
   } else if (time == entry.end() || !time->is_number()) {
     line.problem = fmt::format("{} of repetition {} is no number", key, repetition);
-  } else if (const double t = time->get<double>(); !(t > 0) || std::isinf(t)) {
+  } else if (const double t = time->get<double>() * *unit; !(t > 0) || std::isinf(t)) {
     line.problem = fmt::format("{} of repetition {} is {}, not a positive time", key, repetition,
                                time->dump());
   } else {
-    line.seconds.push_back(t * *unit);
+    line.seconds.push_back(t);
     for (const auto& [counter, value] : counters_of(entry)) values[counter].push_back(value);
   }
 }

@@ -28,8 +28,9 @@ const Tensor& expected_tensor(OutputKind kind, const Semantics& semantics,
                               const std::map<std::string, Tensor>& expected) {
   const Shape wanted = shape_of(kind, semantics);
   const auto found = expected.find(std::string(name(kind)));
+  const auto is_precise = [](Dtype dtype) { return dtype == Dtype::kF32 || dtype == Dtype::kF64; };
   if (found != expected.end() && found->second.shape() == wanted &&
-      is_float(found->second.dtype())) {
+      is_precise(found->second.dtype())) {
     return found->second;
   }
   const std::string got = found == expected.end()
@@ -37,7 +38,7 @@ const Tensor& expected_tensor(OutputKind kind, const Semantics& semantics,
                               : fmt::format("{} {}", name(found->second.dtype()),
                                             kda::to_string(found->second.shape()));
   throw Error(ErrorCode::kExpectedShape,
-              fmt::format("expected {}: wanted floats of shape {}, got {}", name(kind),
+              fmt::format("expected {}: wanted f64 or f32 of shape {}, got {}", name(kind),
                           kda::to_string(wanted), got));
 }
 

@@ -14,15 +14,15 @@ constexpr double kRoundingRms = 0.4248;
 
 double square(double x) { return x * x; }
 
-/// Rounded once to a storage format that has a dtype; as it is otherwise.
-double rounded(const reference::Rounding& format, double x) {
+/// Whether `got` is `exact`, rounded once to a format.
+bool is_rounded(const reference::Rounding& format, double exact, double got) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kF16, Dtype::kF32}) {
     if (!(reference::rounding_of(dtype) == format)) continue;
     Tensor one(dtype, {1});
-    one.store(0, x);
-    return load(one.view(), 0);
+    one.store(0, exact);
+    return got == load(one.view(), 0);
   }
-  return x;
+  return std::abs(got - exact) <= format.unit * std::abs(exact);  // no dtype: tf32, bf16x2
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void SigmaJudge::elements(const Values& values, Tally& tally) {
     double exact = values.exact[i];
     // A state that is kept in fewer bits is passed on with them.
     if (values.sigma[i] == 0 && values.got[i] != exact &&
-        values.got[i] == rounded(formats_.state, exact)) {
+        is_rounded(formats_.state, exact, values.got[i])) {
       exact = values.got[i];
     }
     const auto index = static_cast<std::int64_t>(i);

@@ -31,7 +31,7 @@ struct Metrics {
   void merge(const Metrics& other) noexcept;
 
   [[nodiscard]] double rms_expected() const noexcept;
-  /// RMS(error) / RMS(expected); 0/0 = 0, x/0 = inf.
+  /// RMS(error) / RMS(expected); 0/0 = 0, x/0 = inf, and inf where their squares leave f64.
   [[nodiscard]] double rms_ratio() const noexcept;
   [[nodiscard]] double bad_share() const noexcept;
 };

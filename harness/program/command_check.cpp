@@ -6,6 +6,7 @@
 #include "harness/program/progress_line.hpp"
 #include "harness/run/run.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -44,7 +45,8 @@ void parse_shard(const std::string& text, RunOptions& options) {
   long long index = 0;
   long long count = 0;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%lld/%lld%c", &index, &count, &rest) != 2) {
+  errno = 0;
+  if (std::sscanf(text.c_str(), "%lld/%lld%c", &index, &count, &rest) != 2 || errno == ERANGE) {
     throw Error(ErrorCode::kUsage, "--shard: expected I/N, got " + text,
                 "count shards from 1, as in --shard 1/3");
   }

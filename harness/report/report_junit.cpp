@@ -19,7 +19,13 @@ std::string valid_utf8(std::string_view text) {
 /// Text for an attribute or an element; control characters that XML forbids are dropped.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : valid_utf8(text)) {
+  std::string valid = valid_utf8(text);
+  // U+FFFE and U+FFFF are UTF-8, and no characters of XML.
+  for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
+    for (std::size_t at = valid.find(none); at != std::string::npos; at = valid.find(none))
+      valid.erase(at, none.size());
+  }
+  for (const char c : valid) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import report_samples as samples
 
@@ -360,6 +361,79 @@ class LoadTest(Case):
         self.assertGreater(made, 30)
         self.assertLess(made, 100)
 
+    def test_numbers_of_any_size_never_crash(self):
+        """Numbers, in their hundreds or one alone, replaced by those that doubles and axes cannot hold."""
+        self.addCleanup(setattr, figure, "to_svg", figure.to_svg)
+        figure.to_svg = lambda fig, prefix: figure.pyplot().close(fig) or '<svg viewBox="0 0 1 1"></svg>'
+        makers = (lambda: samples.report(samples.bad()["results"][-12:], bias=samples.bad()["bias"]), samples.bench, samples.counters,
+                  samples.comparison, samples.mutation)
+        for seed in range(100):
+            chance = random.Random(seed)
+            make = makers[seed % len(makers)]
+            paths = self.files(extreme=extreme(make(), chance), base=make())
+            with self.subTest(seed), warnings.catch_warnings():
+                warnings.simplefilter("error")  # matplotlib only warns of a picture that overflows
+                inputs = Inputs(load([paths["extreme"]]), load([paths["base"]]))
+                page.render(inputs, "title")
+                markdown.render(inputs, "title")
+
+    def test_token_steps_of_any_size(self):
+        def text(step):
+            results = [samples.result("a"), samples.result("b", verdict="failed", share=9)]
+            for entry in results:
+                entry["tensors"][0]["tokens"]["step"] = step
+            return self.made(self.files(check=samples.report(results))["check"])[0]
+
+        for step in (10 ** 15, 2 ** 62):  # there was a range() up to the last token
+            self.assertIn("Error against token index", text(step))
+        for step in (2 ** 63, 10 ** 400):
+            made = text(step)
+            self.assertNotIn("Error against token index", made)
+            self.assertIn("Share of the bound by family", made)
+
+    def test_shares_that_are_no_numbers(self):
+        for value in ("nan", "inf", "-inf", 10 ** 400, -1, 0, 5e-324):
+            data = samples.good()
+            for entry in data["results"]:
+                for tensor in entry["tensors"]:
+                    tensor["used_share"] = value
+                tokens = entry["tensors"][0]["tokens"]
+                tokens["used_share"] = [value] * len(tokens["used_share"])
+            with self.subTest(value):
+                text, _ = self.made(self.files(check=data)["check"])
+                self.assertIn("Error against token index", text)
+                self.assertEqual("largest share inf over" in text, value in ("nan", "inf", 10 ** 400))
+
+    def test_times_of_any_size(self):
+        lines = [samples.bench_line("impl/fast/odd", 1e-3, real_time=time, repetition=i, time_unit="ns")
+                 for time in (1e-320, 5e-324, 1e-145, 1e160, 10 ** 400) for i in range(3)]
+        text, _ = self.made(self.files(bench={"benchmarks": samples.bench()["benchmarks"] + lines})["bench"])
+        self.assertIn("not between 1e-150 s and 1e+150 s", text)
+        for word in ("Roofline", "Time against tokens T", "Time against heads H"):
+            self.assertIn(word, text)
+
+    def test_counters_and_rates_of_any_size(self):
+        rates = {"bytes/s": 5e-324, "flops/s": 1e149, "mma_flops/s": 1e12}
+        for odd in ([samples.bench_line("rate/gpu", 1e-3, **rates)],
+                    [samples.bench_line("impl/odd", 1e-3, min_bytes=moved, min_flops=1e149, floor_s=floor)
+                     for moved in (5e-324, 1e149) for floor in (5e-324, 1e149)]):
+            text, _ = self.made(self.files(bench={"benchmarks": samples.bench()["benchmarks"] + odd})["bench"])
+            self.assertIn("Roofline", text)
+
+    def test_extents_of_any_size(self):
+        names = [f"k/T{tokens}_H1" for tokens in (10 ** 15, 10 ** 15 + 1, 64, "9" * 400, "9" * 5000, "0" * 5000)]
+        names += [f"same/T{10 ** 15 + i}_H1" for i in (0, 1)] + ["\u00b2", "\u0663"]  # digits to isdigit() or to int()
+        text, _ = self.made(self.files(bench={"benchmarks": [samples.bench_line(name, 1e-3) for name in names]})["bench"])
+        self.assertIn("k/T*_H1: slope", text)
+        self.assertNotIn("same/T*", text)
+        ordered = ["k/T7", "k/T64", "k/T512", "k/T" + "1" * 5000]
+        self.assertEqual(sorted(reversed(ordered), key=bench.natural), ordered)
+
+    def test_windows_of_any_place(self):
+        data = samples.report([samples.result("a", verdict="failed", share=9)])
+        data["results"][0]["tensors"][0]["window"].update(first_row=int("9" * 4300), first_col=-10 ** 300)
+        self.assertIn("RMS error", self.made(self.files(check=data)["check"])[0])
+
     def test_errors_are_raised_together(self):
         with self.assertRaises(InputError) as raised:
             load(["/nowhere/a.json", "/nowhere/b.json"])
@@ -389,6 +463,35 @@ def spoilt(data, chance):
         else:
             node[last] = copy.deepcopy(chance.choice(ODD))
     return data
+
+
+EXTREME = (0, -1, 10 ** 15, 2 ** 63, 10 ** 307, 10 ** 400, -10 ** 400, 1e308, -1e308, 1.1e150, 9e149, 1e-151, 5e-324, -5e-324, -0.0,
+           "nan", "inf", "-inf")
+
+
+def extreme(data, chance):
+    """One number, a few, or all of a name, replaced: by one value or each by its own."""
+    every = [(path, value) for path, value in valued(data) if path != ("version",)]
+    numbers = [path for path, value in every if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    name = chance.choice(numbers)[-1]
+    some = chance.choice(([chance.choice(numbers)], chance.sample(numbers, max(1, len(numbers) // 5)),
+                          [path for path in numbers if path[-1] == name]))
+    values = [chance.choice(EXTREME)] if chance.random() < 0.5 else EXTREME
+    for *path, last in some:
+        node = data
+        for key in path:
+            node = node[key]
+        node[last] = chance.choice(values)
+    return data
+
+
+def valued(data):
+    """(path, value) of everything inside."""
+    for path in places(data):
+        node = data
+        for key in path:
+            node = node[key]
+        yield path, node
 
 
 if __name__ == "__main__":

@@ -58,6 +58,27 @@ TEST(VarianceHonest, EveryFamilyIsAccepted) {
   }
 }
 
+/// 1 + g is a number of f32, and exp(g) loses what it has above it, token after token.
+TEST(VarianceHonest, SmallDecaysInFewBitsAreAccepted) {
+  KdaInputs inputs = random_inputs({.T = 2000, .K = 16, .V = 8}, 3, Dtype::kBf16);
+  for (std::int64_t i = 0; i < inputs.g.size(); ++i) {
+    inputs.g.store(i, -0x1p-13 - 0x1p-20 * static_cast<double>(37 * i % 128));  // eight bits
+  }
+  for (std::int64_t i = 0; i < inputs.k.size(); ++i) {
+    if (i % 16 >= 8) inputs.k.store(i, 0);  // channels that nothing is written into
+  }
+  inputs.initial_state = random_state(inputs.semantics(), 5);
+  const Judged judged(inputs);
+  for (const HonestKernel& kernel : honest_kernels()) {
+    if (kernel.operands != Round::kNone || kernel.state != Round::kNone) continue;
+    const Outputs got = run(kernel, judged.problem, judged.semantics);
+    reference::Formats formats = formats_of(kernel);
+    expect_accepted(judged.judge(got, formats), kernel.name);
+    if (kernel.chunk == 1) formats.block = 1;
+    expect_accepted(judged.judge(got, formats), kernel.name + ", block stated");
+  }
+}
+
 TEST(VarianceHonest, DrawnCasesAreAccepted) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const DrawnCase drawn = draw_case(seed);

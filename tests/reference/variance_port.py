@@ -69,7 +69,10 @@ def activate(case, x, n, hv):
     repeated = np.zeros(g.shape, bool)
     repeated[1:] = g[1:] == g[:-1]
     one_sided = case["formats"]["gate"][0] > case["formats"]["accumulation"][0]
-    gamma += (repeated | one_sided) & (g > -40) & (g != 0)
+    u = case["formats"]["gate"][0]
+    with np.errstate(all="ignore"):
+        lost = np.where(g / u == np.rint(g / u), np.minimum(1, g * g / u), 0)
+    gamma += np.where(repeated | one_sided, 1, lost) * ((g > -40) & (g != 0))
     return q, k, v, g, beta, gamma
 
 

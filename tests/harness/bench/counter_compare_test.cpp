@@ -125,6 +125,9 @@ TEST(CompareCounters, RefusesWhatIsNestedTooDeepToPrint) {
 TEST(CompareCounters, RefusesOtherFilesAndVersions) {
   json later = report();
   later["version"] = 2;
+  json huge = report();
+  huge["cases"][0]["total"]["mma"] = std::uint64_t{1} << 63U;
+  EXPECT_THROW(static_cast<void>(compare(report(), huge)), Error);
   json text = report();
   text["cases"][0]["total"]["mma"] = 1.5;
   json no_launches = report();

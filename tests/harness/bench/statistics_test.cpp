@@ -12,6 +12,7 @@ TEST(Median, OfOddAndEvenSamplesInAnyOrder) {
   EXPECT_EQ(median(std::vector{3.0, 1.0, 2.0}), 2);
   EXPECT_EQ(median(std::vector{4.0, 1.0, 3.0, 2.0}), 2.5);
   EXPECT_EQ(median(std::vector{7.0}), 7);
+  EXPECT_EQ(median(std::vector{1.2e308, 1.4e308}), 1.3e308);
 }
 
 // Two-sided exact probabilities of published tables (for instance Mann and Whitney 1947).

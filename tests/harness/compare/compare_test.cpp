@@ -130,7 +130,17 @@ TEST(Compare, ExpectedTensorsMustBeThere) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kExpectedShape);
     EXPECT_EQ(error.message(),
-              "expected final_state: wanted floats of shape (1, 1, 4, 4), got nothing");
+              "expected final_state: wanted f64 or f32 of shape (1, 1, 4, 4), got nothing");
+  }
+}
+
+/// Right results would be held against their rounding.
+TEST(Compare, ExpectedTensorsMustBePrecise) {
+  Judged judged("op=chunk_kda T=5 K=4 V=4 final_state=1");
+  const Tensors got = judged.rounded();
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16}) {
+    judged.expected.at("final_state") = converted(judged.expected.at("final_state"), dtype);
+    EXPECT_THROW(static_cast<void>(judged.report(got, "derived")), Error) << name(dtype);
   }
 }
 
@@ -166,6 +176,17 @@ TEST(Compare, FirstChunkStateIsTheInitialState) {
   EXPECT_TRUE(judged.report(got, "derived", bf16_state).passed());
   got.at("h").store(3, 1.25 * get(got.at("h"), 3));
   EXPECT_FALSE(judged.report(got, "derived", bf16_state).passed());
+}
+
+/// tf32 is no type that a file can hold: any number within its roundoff is a rounded state.
+TEST(Compare, FirstChunkStateInAFormatWithoutAType) {
+  const Judged judged("op=chunk_kda T=5 K=4 V=4 h=1 initial_state=1");
+  Tensors got = judged.rounded();
+  got.at("h").store(3, (1 + 0x1p-12) * get(got.at("h"), 3));
+  EXPECT_FALSE(judged.report(got, "derived").passed());
+  EXPECT_TRUE(judged.report(got, "derived", parse_formats("state=tf32")).passed());
+  got.at("h").store(3, (1 + 0x1p-9) * get(got.at("h"), 3));
+  EXPECT_FALSE(judged.report(got, "derived", parse_formats("state=tf32")).passed());
 }
 
 TEST(Compare, ZerosOfEitherSignAreEqual) {

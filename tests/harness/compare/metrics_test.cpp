@@ -80,6 +80,14 @@ TEST(Metrics, RatioAgainstZerosIsInfinite) {
   EXPECT_EQ(metrics.rms_ratio(), kInf);
 }
 
+TEST(Metrics, SquaresThatLeaveF64AreNoAgreement) {
+  for (const double size : {1e200, 1e-200}) {
+    Metrics metrics;
+    metrics.add(Dtype::kF64, size, 1.05 * size);
+    EXPECT_EQ(metrics.rms_ratio(), kInf) << size;
+  }
+}
+
 TEST(Metrics, MergedPartsEqualTheWhole) {
   Metrics whole;
   Metrics first;

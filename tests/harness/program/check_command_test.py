@@ -35,6 +35,7 @@ class Check(ProgramTest):
         self.assert_one_line_error(run("check", "--policy", "lenient"), 2, "policy_unknown", "derived")
         self.assert_one_line_error(run("check", "--shard", "3/2"), 2, "--shard")
         self.assert_one_line_error(run("check", "--shard", "two"), 2, "--shard")
+        self.assert_one_line_error(run("check", "--shard", "1/99999999999999999999"), 2, "--shard")
         self.assert_one_line_error(run("check", "--case", "op=chunk_kda TT=4"), 2, "case_line_invalid", "TT")
 
     def test_one_bad_fixture_does_not_stop_the_others(self):

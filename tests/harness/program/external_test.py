@@ -96,6 +96,13 @@ class Exec(ExternalTest):
         self.assertEqual((counts["crashed"], counts["timed_out"], counts["malformed"], counts["failed"]), (2, 2, 2, 2))
         self.assertEqual(len(ET.parse(junit).getroot().findall(".//failure")), 8)
 
+    def test_what_no_xml_may_hold_is_left_out(self):
+        junit = self.folder / "r.xml"
+        done = self.run_check("--case", "op=recurrent_kda T=5 K=8 V=8", "--impl",
+                              r"exec:printf 'a\357\277\277b\357\277\276\001c'; exit 5 # {in} {out}", "--junit", junit)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("abc", ET.parse(junit).getroot().find(".//failure").text)
+
     def test_the_example_in_numpy_is_right(self):
         fixtures = ["recurrent_varlen", "chunk_c32_v_first", "prefill_fused_bound_t64"]
         files = [p for name in fixtures for p in glob.glob(str(SOURCE / "data/fixtures" / f"{name}*.h5"))[:1]]

@@ -115,6 +115,14 @@ class SameAsOneRun(MergeTest):
         self.assertEqual(len(content["input_errors"]), 2)
         self.assertIn("nan", json.dumps(content))
 
+    def test_a_shard_does_not_ask_for_what_another_may_have(self):
+        arguments = (self.folder / "cases", "--impl", "fast", "--impl", "cuda-fit")
+        part, _ = self.check("part", *arguments, "--shard", "1/2")
+        self.assertNotIn("judged no case", part.stdout)
+        whole, content = self.assert_same_as_one_run(*arguments)
+        self.assertEqual(content["idle"], ["cuda-fit"])
+        self.assertEqual(whole.returncode, 3, whole.stdout)
+
     def test_a_bias_that_no_shard_can_see_fails_the_whole(self):
         def lean(file):
             file["expected/o"][...] = file["expected/o"][...] * (1 + 0.3 * 2.0**-8)
