@@ -98,9 +98,10 @@ void SigmaJudge::elements(const Values& values, Tally& tally) {
     const auto index = static_cast<std::int64_t>(i);
     const double share =
         tally.element(values.block, index, exact, values.got[i], limits_.element * values.sigma[i]);
-    if (share > use_.element.share)
+    if (share > use_.element.share) {
       use_.element.raise(share, to_string(values.block.place(index / values.block.cols(),
                                                              index % values.block.cols())));
+    }
   }
   tally.test_elements();
 }
@@ -126,12 +127,14 @@ void SigmaJudge::lines(const Values& values, Tally& tally) {
     });
   };
   const bool is_o = kind_ == OutputKind::kO;
-  for (std::int64_t r = 0; r < block.rows(); ++r)
+  for (std::int64_t r = 0; r < block.rows(); ++r) {
     line(
         block.cols(), [&](std::int64_t c) { return values.at(r, c); }, is_o ? "t" : "k", r);
-  for (std::int64_t c = 0; c < block.cols() && !is_o; ++c)
+  }
+  for (std::int64_t c = 0; c < block.cols() && !is_o; ++c) {
     line(
         block.rows(), [&](std::int64_t r) { return values.at(r, c); }, "v", c);
+  }
 }
 
 SigmaSums SigmaJudge::sums(const Values& values, std::int64_t first_row,
@@ -146,7 +149,7 @@ SigmaSums SigmaJudge::sums(const Values& values, std::int64_t first_row,
       const double sigma = values.sigma[i];
       const double exact = values.exact[i];
       if (sigma == 0) continue;
-      const double signed_z = exact < 0 ? -values.z[i] : exact > 0 ? values.z[i] : 0;
+      const double signed_z = exact == 0 ? 0 : std::copysign(1.0, exact) * values.z[i];
       ++sums.count;
       sums.z2 += square(values.z[i]);
       sums.signed_z += signed_z;

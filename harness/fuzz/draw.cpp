@@ -34,9 +34,9 @@ constexpr auto kGates =
     std::to_array({GateForm::kLogDecay, GateForm::kSoftplus, GateForm::kLowerBound});
 /// H, HV.
 constexpr auto kHeadCounts = std::to_array<std::pair<int, int>>({{1, 1}, {2, 2}, {1, 3}, {2, 4}});
-/// K, V: powers of two, not square, not powers of two, odd, as large as may be.
+/// K, V: powers of two, not square, not powers of two, as large as may be, odd.
 constexpr auto kHeadDims = std::to_array<std::pair<int, int>>(
-    {{64, 64}, {16, 48}, {40, 24}, {37, 33}, {128, 128}, {256, 192}});
+    {{64, 64}, {16, 48}, {40, 24}, {128, 128}, {256, 192}, {37, 33}});
 constexpr int kPackings = 4;  ///< one sequence, a batch, bounds, bounds with an empty sequence
 constexpr int kLengths = 4;   ///< one token, few, about a chunk, some chunks
 

@@ -6,12 +6,14 @@
 #include "harness/program/progress_line.hpp"
 #include "harness/run/run.hpp"
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -42,16 +44,17 @@ struct CheckArguments {
 };
 
 void parse_shard(const std::string& text, RunOptions& options) {
-  long long index = 0;
-  long long count = 0;
-  char rest = 0;
-  errno = 0;
-  if (std::sscanf(text.c_str(), "%lld/%lld%c", &index, &count, &rest) != 2 || errno == ERANGE) {
+  const auto is_whole = [](std::string_view part, std::int64_t& value) {
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    return error == std::errc{} && stop == part.data() + part.size();
+  };
+  const std::string_view both = text;
+  const std::size_t slash = std::min(both.find('/'), both.size());
+  if (!is_whole(both.substr(0, slash), options.shard_index) ||
+      !is_whole(both.substr(std::min(slash + 1, both.size())), options.shard_count)) {
     throw Error(ErrorCode::kUsage, "--shard: expected I/N, got " + text,
                 "count shards from 1, as in --shard 1/3");
   }
-  options.shard_index = index;
-  options.shard_count = count;
 }
 
 /// The settings, and the arguments that repeat them where they are not the default.

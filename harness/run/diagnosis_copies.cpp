@@ -116,7 +116,7 @@ class Copies {
 
   [[nodiscard]] std::string meaning_of(double factor) const {
     const auto near = [factor](double other) { return std::abs(factor / other - 1) < 1e-2; };
-    const double K = static_cast<double>(pair_.semantics.K);
+    const auto K = static_cast<double>(pair_.semantics.K);
     if (near(-1)) return ": the sign is lost";
     if (near(1)) return "";  // so would be a scale of 1, left out or not
     if (near(1 / pair_.semantics.scale)) return ": the scale is left out";

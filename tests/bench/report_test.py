@@ -393,12 +393,11 @@ class LoadTest(Case):
 
     def test_shares_that_are_no_numbers(self):
         for value in ("nan", "inf", "-inf", 10 ** 400, -1, 0, 5e-324):
-            data = samples.good()
+            data = samples.report([samples.result("a")])  # alone: nothing else on the axes that could be drawn
             for entry in data["results"]:
                 for tensor in entry["tensors"]:
-                    tensor["used_share"] = value
-                tokens = entry["tensors"][0]["tokens"]
-                tokens["used_share"] = [value] * len(tokens["used_share"])
+                    tensor.update(used_share=value, worst={})
+                entry["tensors"][0]["tokens"] = {"step": 1, "used_share": [value] * 3}
             with self.subTest(value):
                 text, _ = self.made(self.files(check=data)["check"])
                 self.assertIn("Error against token index", text)
@@ -415,8 +414,8 @@ class LoadTest(Case):
     def test_counters_and_rates_of_any_size(self):
         rates = {"bytes/s": 5e-324, "flops/s": 1e149, "mma_flops/s": 1e12}
         for odd in ([samples.bench_line("rate/gpu", 1e-3, **rates)],
-                    [samples.bench_line("impl/odd", 1e-3, min_bytes=moved, min_flops=1e149, floor_s=floor)
-                     for moved in (5e-324, 1e149) for floor in (5e-324, 1e149)]):
+                    *([samples.bench_line("odd/a", 1e-3, min_bytes=moved, min_flops=1e149, floor_s=floor)]
+                      for moved in (5e-324, 1e149) for floor in (5e-324, 1e149))):
             text, _ = self.made(self.files(bench={"benchmarks": samples.bench()["benchmarks"] + odd})["bench"])
             self.assertIn("Roofline", text)
 

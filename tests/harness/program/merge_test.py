@@ -116,6 +116,8 @@ class SameAsOneRun(MergeTest):
         self.assertIn("nan", json.dumps(content))
 
     def test_a_shard_does_not_ask_for_what_another_may_have(self):
+        for i in range(3):
+            self.gen(f"case{i}.h5", "--T", 10 + i)
         arguments = (self.folder / "cases", "--impl", "fast", "--impl", "cuda-fit")
         part, _ = self.check("part", *arguments, "--shard", "1/2")
         self.assertNotIn("judged no case", part.stdout)
