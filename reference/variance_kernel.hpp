@@ -113,7 +113,8 @@ struct VarianceKernel {
   long (*scratch_size)(int tokens, int K, int V);
   /// Takes S, P and Gamma over. Absent where they are read from the block.
   void (*load_state)(const BoundBlock& block, void* scratch);
-  /// False, and the state is as it was, where numbers of the kernel's type cannot hold the block.
+  /// False, and the state is as it was, where numbers of the kernel's type cannot hold the block,
+  /// and where `echoes` are absent and wanted.
   bool (*advance)(BoundBlock& block, const BoundFactors& factors, void* scratch);
   /// Writes S, P and Gamma. Absent where `advance` writes S_next, P_next and Gamma_next.
   void (*store_state)(BoundBlock& block, void* scratch);

@@ -51,7 +51,8 @@ Counts whole_numbers(const json& object, const std::string& path) {
   Counts counts;
   for (const auto& [key, value] : object.items()) {
     if (!value.is_number()) continue;
-    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<std::int64_t>() < 0)
+    // What is 2^63 and above comes out negative.
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
       refuse(path, fmt::format("{}: expected a whole number, got {}", key, brief(value)));
     counts[key] = value.get<std::int64_t>();
   }

@@ -81,7 +81,7 @@ void Metrics::merge(const Metrics& other) noexcept {
 double Metrics::rms_expected() const noexcept { return root_mean(sum_expected2, compared); }
 
 double Metrics::rms_ratio() const noexcept {
-  if (max_abs == 0 && sum_error2 == 0) return 0;
+  if (max_abs == 0) return 0;
   // Squares that left the range of f64 say nothing, and must not say "equal".
   if (sum_error2 == 0 || std::isinf(sum_expected2)) return std::numeric_limits<double>::infinity();
   return std::sqrt(sum_error2 / sum_expected2);

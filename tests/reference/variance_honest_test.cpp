@@ -1,10 +1,9 @@
 // Honest kernels keep the bound on every kind of input, and do not waste it; wrong results do not
 // keep it. The full table and 2000 drawn cases: variance_shares, docs/bound.md.
 
-#include "reference/fast.hpp"
 #include "tests/reference/honest_kernel.hpp"
 #include "tests/reference/input_families.hpp"
-#include "tests/reference/z_scores.hpp"
+#include "tests/reference/judged_inputs.hpp"
 
 #include <string>
 
@@ -12,21 +11,6 @@
 
 namespace kda::tests {
 namespace {
-
-struct Judged {
-  Problem problem;
-  Semantics semantics;
-  Outputs exact;
-
-  explicit Judged(const KdaInputs& inputs)
-      : problem(inputs.problem()),
-        semantics(inputs.semantics()),
-        exact(reference::fast(problem, semantics)) {}
-
-  [[nodiscard]] ZReport judge(const Outputs& got, const reference::Formats& formats) const {
-    return z_scores(got, exact, reference::deviations(problem, semantics, formats), semantics);
-  }
-};
 
 bool in_range(const HonestKernel& kernel, const InputFamily& family) {
   return kernel.operands != Round::kF16 || family.f16_range;

@@ -1,11 +1,10 @@
 // One key over and over and a 16-bit T: its rounding errors add with their signs, which once made
 // honest kernels fail. `variance_shares repeated` runs more of the same.
 
-#include "reference/fast.hpp"
 #include "tests/reference/honest_kernel.hpp"
 #include "tests/reference/input_families.hpp"
+#include "tests/reference/judged_inputs.hpp"
 #include "tests/reference/repeated_keys.hpp"
-#include "tests/reference/z_scores.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,21 +15,6 @@
 
 namespace kda::tests {
 namespace {
-
-struct Judged {
-  Problem problem;
-  Semantics semantics;
-  Outputs exact;
-
-  explicit Judged(const KdaInputs& inputs)
-      : problem(inputs.problem()),
-        semantics(inputs.semantics()),
-        exact(reference::fast(problem, semantics)) {}
-
-  [[nodiscard]] ZReport judge(const Outputs& got, const reference::Formats& formats) const {
-    return z_scores(got, exact, reference::deviations(problem, semantics, formats), semantics);
-  }
-};
 
 /// Kernels of which T has 16 bits.
 std::vector<HonestKernel> coarse_kernels() {

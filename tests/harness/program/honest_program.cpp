@@ -29,6 +29,7 @@ Result answer(HonestKernel kernel, const harness::KdaCase& kda_case) {
     if (outputs.final_state) result.tensors.emplace("final_state", std::move(*outputs.final_state));
     if (outputs.h) result.tensors.emplace("h", std::move(*outputs.h));
     reference::Formats formats = formats_of(kernel);
+    // run() solves for no more tokens at once than the case has in a chunk.
     if (kernel.chunk > 1) formats.block = std::min(kernel.chunk, semantics.chunk);
     result.formats = harness::to_string(formats);
   } catch (const Error& error) {
